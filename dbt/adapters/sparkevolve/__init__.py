@@ -1,0 +1,15 @@
+"""dbt-sparkevolve: incremental Iceberg models on Spark whose tables never lose a column."""
+
+from dbt.adapters.base import AdapterPlugin
+
+from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager  # noqa: F401
+from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.include import sparkevolve
+
+Plugin = AdapterPlugin(
+    adapter=SparkEvolveAdapter,  # type: ignore[arg-type]
+    credentials=SparkEvolveCredentials,
+    include_path=sparkevolve.PACKAGE_PATH,
+    dependencies=["spark"],
+)

@@ -1,0 +1,3 @@
+"""The version of dbt-sparkevolve, stated only here."""
+
+version = "0.1.0"

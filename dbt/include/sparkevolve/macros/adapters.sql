@@ -1,0 +1,78 @@
+{% macro sparkevolve__generate_database_name(custom_database_name=none, node=none) -%}
+  {% do return(custom_database_name | trim if custom_database_name else target.database) %}
+{%- endmacro %}
+
+
+{# dbt hands the database over quoted from one place and bare from another. #}
+{% macro sparkevolve__list_schemas(database) -%}
+  {% call statement('list_schemas', fetch_result=True, auto_begin=False) %}
+    show databases in {{ adapter.quote((database or target.database) | replace('`', '')) }}
+  {% endcall %}
+  {{ return(load_result('list_schemas').table) }}
+{%- endmacro %}
+
+
+{% macro sparkevolve__file_format_clause() %}
+  using {{ config.get('file_format') or 'iceberg' }}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__tblproperties_clause() %}
+  {%- if (config.get('file_format') or 'iceberg') == 'iceberg' -%}
+    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'))) }}
+  {%- elif config.get('tblproperties') -%}
+    {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__tblproperties(properties) -%}
+  tblproperties (
+    {%- for name, value in properties.items() -%}
+      {{ adapter.string_literal(name) }} = {{ adapter.string_literal(value | string) }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+  )
+{%- endmacro -%}
+
+
+{% macro sparkevolve__comment_clause() %}
+  {%- if config.persist_relation_docs() and model.description -%}
+    comment {{ adapter.string_literal(model.description) }}
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{# Descriptions of a view are part of CREATE VIEW; other formats are dbt-spark's concern. #}
+{% macro sparkevolve__persist_docs(relation, model, for_relation, for_columns) -%}
+  {%- if relation.is_view -%}
+  {%- elif (config.get('file_format') or 'iceberg') != 'iceberg' -%}
+    {% do spark__persist_docs(relation, model, for_relation, for_columns) %}
+  {%- else -%}
+    {% set comment = model.description if for_relation and config.persist_relation_docs() else none %}
+    {% set docs = sparkevolve__column_docs() if for_columns else {} %}
+    {% if comment is not none or docs %}
+      {% do adapter.persist_iceberg_docs(relation, comment, docs) %}
+    {% endif %}
+  {%- endif -%}
+{%- endmacro %}
+
+
+{# Descriptions by column name, if the model wants them stored. #}
+{% macro sparkevolve__column_docs() -%}
+  {% set docs = {} %}
+  {% if config.persist_column_docs() %}
+    {% for name, column in model.columns.items() %}
+      {% do docs.update({name: column.description}) %}
+    {% endfor %}
+  {% endif %}
+  {% do return(docs) %}
+{%- endmacro %}
+
+
+{# Spark enforces no constraint on an Iceberg table but NOT NULL, and a column that may go from the model
+   must be free to be padded. #}
+{% macro sparkevolve__persist_constraints(relation, model) %}
+  {%- if (config.get('file_format') or 'iceberg') != 'iceberg' -%}
+    {% do spark__persist_constraints(relation, model) %}
+  {%- endif -%}
+{% endmacro %}

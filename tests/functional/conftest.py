@@ -1,0 +1,106 @@
+"""Fixtures of the functional tests: real dbt, real Spark, a real Iceberg catalog that PyIceberg shares.
+
+One Spark (a session in this process, or a Thrift server) and one catalog serve the whole pytest run; each
+test class or scenario has a schema of its own.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+
+from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+# Small data, many statements: what makes each statement cheap.
+FAST = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.default.parallelism": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.memory": "2g",
+}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--profile", choices=("session", "thrift"), default="session")
+
+
+@pytest.fixture(scope="session")
+def method(request: pytest.FixtureRequest) -> str:
+    """How dbt reaches Spark in this pytest run."""
+    return str(request.config.getoption("--profile"))
+
+
+@pytest.fixture(scope="session")
+def catalog_properties(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """PyIceberg's properties of the catalog of this pytest run."""
+    folder = tmp_path_factory.mktemp("lake")
+    return {
+        "type": "sql",
+        "uri": f"sqlite:///{folder}/catalog.db",
+        "warehouse": f"file://{folder}/warehouse",
+    }
+
+
+@pytest.fixture(scope="session")
+def profile_target(
+    method: str, catalog_properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Any]]:
+    """The profile's output, without a schema."""
+    common = {"type": "sparkevolve", "catalog": "lake", "threads": 4, "catalog_properties": catalog_properties}
+    if method == "session":
+        yield {**common, "method": "session", "spark_config": FAST}
+    else:
+        from tests.functional.thrift_server import lake_server
+
+        with lake_server(tmp_path_factory.mktemp("thrift"), catalog_properties, FAST) as server:
+            yield {**common, "method": "thrift", "host": "127.0.0.1", "port": server.port, "user": "dbt"}
+
+
+@pytest.fixture(scope="class")
+def dbt_profile_target(profile_target: dict[str, Any]) -> dict[str, Any]:
+    """What dbt-tests-adapter's fixtures make a profile from."""
+    return dict(profile_target)
+
+
+@pytest.fixture(scope="session")
+def spark_sql(method: str, profile_target: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> SqlRunner:
+    """Runs a statement beside dbt, in a Spark session that dbt does not use, and returns its rows."""
+    if method == "session":
+        return session_runner(profile_target, tmp_path_factory.mktemp("runner"))
+    return thrift_runner(profile_target)
+
+
+@pytest.fixture
+def lake(catalog_properties: dict[str, str]) -> Catalog:
+    """The catalog, opened afresh by PyIceberg: the reader that is independent of the code under test."""
+    return load_catalog("lake", **catalog_properties)
+
+
+@pytest.fixture
+def scenario_factory(
+    profile_target: dict[str, Any], spark_sql: SqlRunner, lake: Catalog, tmp_path: Path
+) -> Iterator[Callable[..., Scenario]]:
+    """Make dbt projects, each with a schema of its own that goes at the end."""
+    made: list[Scenario] = []
+
+    def make(**profile: Any) -> Scenario:
+        schema = f"case_{uuid.uuid4().hex[:10]}"
+        folder = tmp_path / schema
+        scenario = Scenario(folder, schema, {**profile_target, **profile}, spark_sql, lake)
+        made.append(scenario)
+        return scenario
+
+    yield make
+    for scenario in made:
+        scenario.clean_up()
+
+
+@pytest.fixture
+def scenario(scenario_factory: Callable[..., Scenario]) -> Scenario:
+    """A dbt project with a schema of its own."""
+    return scenario_factory()
