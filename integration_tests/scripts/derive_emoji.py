@@ -63,10 +63,9 @@ NUMBER_LIKE = (
     "2648",
 )
 
-# Records with one of these characters in a value are left out: not every way
-# to connect to Spark escapes the values of a seed, and the columns are what
-# these seeds are about.
-UNSAFE = frozenset("'\\\r\n\0")
+# Records with one of these characters in a value are left out, so that a row of
+# a seed is a line of its file.
+UNSAFE = frozenset("\r\n\0")
 
 Record = dict[str, Any]
 
@@ -180,9 +179,7 @@ def write_seed(path: Path, records: list[Record], keys: set[str]) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Fetch the releases and write the seeds and the licence."""
     parser = argparse.ArgumentParser(description="Derive the emoji seeds.")
-    parser.add_argument(
-        "--out", type=Path, default=SEEDS, help="folder to write to (the project's seeds)"
-    )
+    parser.add_argument("--out", type=Path, default=SEEDS, help="folder to write to (the project's seeds)")
     out: Path = parser.parse_args(arguments).out
     out.mkdir(parents=True, exist_ok=True)
     history: dict[str, list[Record]] = {}

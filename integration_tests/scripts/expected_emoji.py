@@ -98,9 +98,7 @@ class Table:
     def null_counts(self, release: str | None = None) -> dict[str, int]:
         """Count the NULLs of each column, of all rows or of those of a release."""
         rows = self.rows_of(release)
-        return {
-            column: sum(row.get(column.lower()) is None for row in rows) for column in self.columns
-        }
+        return {column: sum(row.get(column.lower()) is None for row in rows) for column in self.columns}
 
     def rows_of(self, release: str | None = None) -> list[Row]:
         """Return all rows, or the rows which a release wrote last."""
@@ -147,9 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Read the seeds and write the expectation."""
     parser = argparse.ArgumentParser(description="Work out the expected emoji table.")
     parser.add_argument("--seeds", type=Path, default=PROJECT / "seeds", help="folder of the seeds")
-    parser.add_argument(
-        "--out", type=Path, default=PROJECT / "expected" / "emoji.json", help="file to write"
-    )
+    parser.add_argument("--out", type=Path, default=PROJECT / "expected" / "emoji.json", help="file to write")
     options = parser.parse_args(arguments)
     text = json.dumps(expect(options.seeds), indent=2, ensure_ascii=False) + "\n"
     options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
+from dbt.adapters.sparkevolve.catalog_settings import resolve
+from dbt.adapters.sparkevolve.session import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
+from tests.functional.thrift_server import ThriftServer, iceberg_packages
 
 pytest_plugins = ["dbt.tests.fixtures.project"]
 
@@ -51,13 +54,27 @@ def profile_target(
     method: str, catalog_properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
     """The profile's output, without a schema."""
-    common = {"type": "sparkevolve", "catalog": "lake", "threads": 4, "catalog_properties": catalog_properties}
+    common = {
+        "type": "sparkevolve",
+        "catalog": "lake",
+        "threads": 4,
+        "catalog_properties": catalog_properties,
+    }
     if method == "session":
         yield {**common, "method": "session", "spark_config": FAST}
     else:
-        from tests.functional.thrift_server import lake_server
-
-        with lake_server(tmp_path_factory.mktemp("thrift"), catalog_properties, FAST) as server:
+        settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
+        settings.prepare()
+        # As a server is set up by its operator: Iceberg's cache is on, unlike in our own sessions.
+        cached = {key: value for key, value in settings.spark.items() if not key.endswith("cache-enabled")}
+        conf = {
+            **FAST,
+            **cached,
+            "spark.sql.extensions": EXTENSIONS,
+            "spark.sql.defaultCatalog": "lake",
+        }
+        folder = tmp_path_factory.mktemp("thrift")
+        with ThriftServer(folder, conf, iceberg_packages()) as server:
             yield {**common, "method": "thrift", "host": "127.0.0.1", "port": server.port, "user": "dbt"}
 
 
@@ -68,7 +85,9 @@ def dbt_profile_target(profile_target: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def spark_sql(method: str, profile_target: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> SqlRunner:
+def spark_sql(
+    method: str, profile_target: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> SqlRunner:
     """Runs a statement beside dbt, in a Spark session that dbt does not use, and returns its rows."""
     if method == "session":
         return session_runner(profile_target, tmp_path_factory.mktemp("runner"))

@@ -23,7 +23,9 @@ def session_runner(profile_target: dict[str, Any], folder: Path) -> SqlRunner:
     from dbt.adapters.sparkevolve.session import SESSIONS
 
     settings = resolve("lake", profile_target["catalog_properties"], folder)
-    session = SESSIONS.get(settings, {**profile_target["spark_config"], "spark.sql.test.runner": "true"}, {}, folder)
+    session = SESSIONS.get(
+        settings, {**profile_target["spark_config"], "spark.sql.test.runner": "true"}, {}, folder
+    )
     return lambda sql: [tuple(row) for row in session.sql(sql).collect()]
 
 
@@ -93,7 +95,12 @@ class Scenario:
 
     def write_project(self, **settings: Any) -> None:
         """Write ``dbt_project.yml`` with these settings besides the necessary ones."""
-        project = {"name": "case", "version": "1.0.0", "profile": "case", "flags": {"send_anonymous_usage_stats": False}}
+        project = {
+            "name": "case",
+            "version": "1.0.0",
+            "profile": "case",
+            "flags": {"send_anonymous_usage_stats": False},
+        }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump({**project, **settings}))
 
     def file(self, path: str, text: str) -> None:
@@ -103,7 +110,7 @@ class Scenario:
         target.write_text(text, encoding="utf-8")
 
     def model(self, sql: str, name: str = "t", **config: Any) -> None:
-        """Write a model: incremental, with key ``id`` and our ``on_schema_change``, unless ``config`` says else.
+        """Write a model: incremental, with the key ``id`` and our mode, unless ``config`` says else.
 
         A config of None takes the default away.
         """

@@ -72,9 +72,7 @@ def iceberg_conf(catalog: str, sqlite_file: Path, warehouse: str) -> dict[str, s
     """
     prefix = f"spark.sql.catalog.{catalog}"
     return {
-        "spark.sql.extensions": (
-            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-        ),
+        "spark.sql.extensions": ("org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"),
         prefix: "org.apache.iceberg.spark.SparkCatalog",
         f"{prefix}.type": "jdbc",
         f"{prefix}.uri": f"jdbc:sqlite:{sqlite_file}",
@@ -229,8 +227,7 @@ class ThriftServer:
             "spark.sql.shuffle.partitions": "2",
             "spark.hadoop.hive.exec.scratchdir": str(tmp / "hive"),
             "spark.driver.extraJavaOptions": (
-                f"-Djava.io.tmpdir={tmp} -Duser.timezone=UTC"
-                " -XX:-UsePerfData -XX:TieredStopAtLevel=1"
+                f"-Djava.io.tmpdir={tmp} -Duser.timezone=UTC -XX:-UsePerfData -XX:TieredStopAtLevel=1"
             ),
             "spark.sql.session.timeZone": "UTC",
             **self._spark_conf,

@@ -1,6 +1,6 @@
 """dbt-sparkevolve: incremental Iceberg models on Spark whose tables never lose a column."""
 
-from dbt.adapters.base import AdapterPlugin
+from dbt.adapters.base.plugin import AdapterPlugin
 
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager  # noqa: F401
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.manifest import DataFileContent
@@ -22,7 +23,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.relation import table_identifier
 
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
@@ -77,7 +78,7 @@ class IcebergCatalog:
                 self._loaded = load_catalog(self._settings.name, **self._settings.pyiceberg)
             return self._loaded
 
-    def load(self, relation: SparkEvolveRelation) -> Table:
+    def load(self, relation: BaseRelation) -> Table:
         """Return the table, as it is in the catalog now.
 
         Raises:
@@ -88,12 +89,12 @@ class IcebergCatalog:
             raise NotIcebergError(str(relation), self.name)
         return table
 
-    def find(self, relation: SparkEvolveRelation) -> Table | None:
+    def find(self, relation: BaseRelation) -> Table | None:
         """Return the table, or None if the catalog has no such table: a view, another format, or nothing."""
-        if relation.database not in (None, self.name) or not all(relation.table_identifier):
+        if relation.database not in (None, self.name) or not all(table_identifier(relation)):
             return None
         try:
-            return self._catalog.load_table(relation.table_identifier)
+            return self._catalog.load_table(table_identifier(relation))
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
 
@@ -108,7 +109,7 @@ class IcebergCatalog:
         """Tell whether the catalog has the schema ``schema``."""
         return self._catalog.namespace_exists((schema,))
 
-    def staged_batch(self, relation: SparkEvolveRelation) -> StagedBatch:
+    def staged_batch(self, relation: BaseRelation) -> StagedBatch:
         """Read the schema, the row count and the NULL counts of a staged batch.
 
         Raises:
@@ -116,16 +117,16 @@ class IcebergCatalog:
         """
         return StagedBatch(self.load(relation))
 
-    def purge(self, relation: SparkEvolveRelation) -> None:
+    def purge(self, relation: BaseRelation) -> None:
         """Remove a table and its files, if it is there."""
         try:
-            self._catalog.purge_table(relation.table_identifier)
+            self._catalog.purge_table(table_identifier(relation))
         except NoSuchTableError:
             pass
 
     def evolve(
         self,
-        relation: SparkEvolveRelation,
+        relation: BaseRelation,
         decide: Callable[[Schema], EvolutionPlan],
         retries: int,
     ) -> EvolutionPlan:
@@ -156,7 +157,7 @@ class IcebergCatalog:
 
     def set_docs(
         self,
-        relation: SparkEvolveRelation,
+        relation: BaseRelation,
         comment: str | None,
         column_docs: Mapping[str, str],
         retries: int,
@@ -174,8 +175,7 @@ class IcebergCatalog:
             changed = {
                 field.name: column_docs[fold(field.name)]
                 for field in table.schema().fields
-                if fold(field.name) in column_docs
-                and column_docs[fold(field.name)] != (field.doc or "")
+                if fold(field.name) in column_docs and column_docs[fold(field.name)] != (field.doc or "")
             }
             new_comment = comment is not None and comment != table.properties.get(COMMENT_PROPERTY, "")
             if not changed and not new_comment:
@@ -190,9 +190,7 @@ class IcebergCatalog:
 
         self._retry(relation, attempt, retries)
 
-    def _retry(
-        self, relation: SparkEvolveRelation, attempt: Callable[[Table], Result], retries: int
-    ) -> Result:
+    def _retry(self, relation: BaseRelation, attempt: Callable[[Table], Result], retries: int) -> Result:
         for number in range(retries + 1):
             table = self.load(relation)
             try:
@@ -228,4 +226,3 @@ def _commit_columns(table: Table, changes: Sequence[AddColumn]) -> None:
         for change in changes:
             # A tuple of one: a dot in the name is part of it, not a path.
             update.add_column((change.name,), change.type, doc=change.doc, required=False)
-

@@ -1,4 +1,4 @@
-"""Exceptions of dbt-sparkevolve. Each one keeps its facts as attributes, so that nobody has to parse its text."""
+"""Exceptions of dbt-sparkevolve. Each keeps its facts as attributes, so that nobody has to parse its text."""
 
 import re
 from collections.abc import Sequence

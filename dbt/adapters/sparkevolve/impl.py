@@ -9,11 +9,12 @@ from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from dbt.adapters.base import BaseRelation, available
 from dbt.adapters.base.impl import BaseAdapter
-from dbt.adapters.base.relation import InformationSchema
+from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
@@ -200,7 +201,8 @@ class SparkEvolveAdapter(SparkAdapter):
 
     # SQL text
 
-    def quote(self, identifier: str) -> str:
+    @classmethod
+    def quote(cls, identifier: str) -> str:
         """Return a name in backticks."""
         return names.quote(identifier)
 
@@ -219,7 +221,10 @@ class SparkEvolveAdapter(SparkAdapter):
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """Return a relation; without ``database`` it is looked for in the profile's catalog."""
-        return BaseAdapter.get_relation(self, database or self.catalog.name, schema, identifier)
+        found: BaseRelation | None = BaseAdapter.get_relation(
+            self, database or self.catalog.name, schema, identifier
+        )
+        return found
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, with three questions however many there are."""
@@ -252,7 +257,7 @@ class SparkEvolveAdapter(SparkAdapter):
         # namespace, name, isTemporary
         return frozenset(str(row[1]) for row in rows if not row[2])
 
-    def get_columns_in_relation(self, relation: SparkEvolveRelation) -> list[SparkEvolveColumn]:
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
         """Return the columns of a relation; those of an Iceberg table with the exact types of its schema.
 
         DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
@@ -270,7 +275,7 @@ class SparkEvolveAdapter(SparkAdapter):
     def drop_schema(self, relation: BaseRelation) -> None:
         """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
         for inside in self.list_relations_without_caching(relation):
-            self.drop_relation(inside)
+            self.drop_relation(inside)  # type: ignore[no-untyped-call]
         super().drop_schema(relation)
 
     def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
@@ -291,7 +296,7 @@ class SparkEvolveAdapter(SparkAdapter):
         ]
         return table_from_data_flat(rows, _CATALOG_COLUMNS)
 
-    def _catalog_rows(self, relation: SparkEvolveRelation) -> Iterable[dict[str, Any]]:
+    def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         table = self.catalog.find(relation)
         if table is not None:
             comment = table.properties.get(COMMENT_PROPERTY)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from dbt.adapters.base.relation import BaseRelation, Policy
-from dbt.adapters.contracts.relation import ComponentName
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.contracts.relation import Policy
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.sparkevolve.evolution.names import quote
@@ -48,9 +48,7 @@ class SparkEvolveRelation(SparkRelation):
         """Return one part of a name in backticks."""
         return quote(identifier)
 
-    @property
-    def table_identifier(self) -> tuple[str, str]:
-        """The schema and the name, as PyIceberg takes them."""
-        schema = self.path.get_part(ComponentName.Schema)
-        name = self.path.get_part(ComponentName.Identifier)
-        return schema or "", name or ""
+
+def table_identifier(relation: BaseRelation) -> tuple[str, str]:
+    """Return the schema and the name of a relation, as PyIceberg takes them; empty where it has none."""
+    return str(relation.schema or ""), str(relation.identifier or "")

