@@ -86,9 +86,9 @@ def test_f04_unique_key_as_string_and_as_list(scenario: Scenario) -> None:
     scenario.run()
     write("select 1 as id, 1 as day, 2 as n")
     scenario.run()
-    assert {name: scenario.rows(name) for name in names} == dict.fromkeys(names, [(1, 1, 2)])
+    assert {name: scenario.rows(name) for name in names} == {name: [(1, 1, 2)] for name in names}
     assert {name: scenario.schemas(name) for name in names} == dict.fromkeys(names, 2)
-    assert {name: scenario.columns(name) for name in names} == dict.fromkeys(names, ["id", "day", "n"])
+    assert {name: scenario.columns(name) for name in names} == {name: ["id", "day", "n"] for name in names}
     assert_settled(scenario, *names)
 
 
@@ -162,7 +162,7 @@ def test_f11_no_unique_key_appends_and_pads(scenario: Scenario) -> None:
 
 
 def test_f11_delete_insert_without_a_key_appends(scenario: Scenario) -> None:
-    """dbt's delete+insert without a key appends: there is no DELETE without a WHERE."""
+    """The strategy delete+insert without a key appends: there is no DELETE without a WHERE."""
     scenario.model("select 1 as id", unique_key=None, incremental_strategy="delete+insert")
     scenario.run()
     scenario.model("select 1 as id, 2 as n", unique_key=None, incremental_strategy="delete+insert")
@@ -196,7 +196,7 @@ def test_f13_quoted_and_non_ascii_key(scenario: Scenario) -> None:
     scenario.run()
     write(2)
     scenario.run()
-    assert {name: scenario.rows(name) for name in keys} == dict.fromkeys(keys, [(1, 1, 2)])
+    assert {name: scenario.rows(name) for name in keys} == {name: [(1, 1, 2)] for name in keys}
     assert scenario.columns() == ["客户 id", "select", "v"]
     assert scenario.columns("odd") == ["a`b.c", "select", "v"]
     assert_settled(scenario, *keys)
