@@ -99,6 +99,15 @@ class SparkEvolveAdapter(SparkAdapter):
     # For the incremental materialization
 
     @available.parse_none
+    def check_target(self, target: SparkEvolveRelation) -> None:
+        """Refuse, before anything is staged, a target that cannot be loaded.
+
+        Raises:
+            NotIcebergError: the profile's catalog has no such Iceberg table.
+        """
+        self.catalog.load(target)
+
+    @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
         """Return a new name next to ``target`` for a batch; the table goes when the node has ended."""
         relation = staging.staging_relation(target)
@@ -159,7 +168,7 @@ class SparkEvolveAdapter(SparkAdapter):
             column_docs: descriptions of columns, stored with those that are added.
 
         Returns:
-            ``added``, ``removed``, ``ignored`` and ``refreshed`` (lists of names), ``rows`` (of the batch)
+            ``added``, ``removed``, ``ignored``, ``refreshed``, ``new_keys`` (names), ``rows`` (of the batch)
             and ``statements`` (SQL texts, to be run one by one in this order; none for an empty batch).
 
         Raises:
@@ -187,6 +196,7 @@ class SparkEvolveAdapter(SparkAdapter):
             "removed": list(plan.removed),
             "ignored": list(plan.ignored),
             "refreshed": list(plan.refreshed),
+            "new_keys": [name for name in plan.unique_key if name in plan.added],
             "rows": batch.rows,
             "statements": load_statements(target, staged, batch, plan, settings["predicates"]),
         }

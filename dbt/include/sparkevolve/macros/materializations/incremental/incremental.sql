@@ -14,6 +14,7 @@
   {% elif existing_relation.is_view %}
     {% do sparkevolve__replace_view(target_relation, existing_relation, settings) %}
   {% else %}
+    {% do adapter.check_target(target_relation) %}
     {% set staged = sparkevolve__stage_batch(target_relation) %}
     {% do sparkevolve__check_schema_change(target_relation, staged, settings) %}
     {% set load = adapter.evolve(target_relation, staged, settings, sparkevolve__column_docs()) %}

@@ -37,6 +37,12 @@
   {% for name in load.added %}
     {% do log(relation ~ ': added column ' ~ adapter.quote(name), info=True) %}
   {% endfor %}
+  {% for name in load.new_keys %}
+    {% do exceptions.warn(
+      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, which '
+      ~ 'no row with another value there replaces.'
+    ) %}
+  {% endfor %}
   {% for name in load.removed %}
     {% do log(relation ~ ': column ' ~ adapter.quote(name) ~ ' is not in the model, padded with NULL', info=True) %}
   {% endfor %}
