@@ -11,12 +11,14 @@ the given directory, and everything that it opens listens on 127.0.0.1 only.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import importlib.util
 import os
 import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -83,6 +85,12 @@ def iceberg_conf(catalog: str, sqlite_file: Path, warehouse: str) -> dict[str, s
     }
 
 
+def _die_with_parent() -> None:
+    """Ask Linux to end this process with its parent, even if the parent is killed."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+
+
 def free_port() -> int:
     """Return a TCP port that nothing listens on at this moment."""
     with socket.socket() as probe:
@@ -95,7 +103,8 @@ class ThriftServer:
 
     ``packages`` are taken from the local Maven or Ivy repository where possible, else Spark
     downloads them. ``spark_home`` is a pyspark directory, by default the installed one.
-    ``spark_conf`` is applied last, so that it can replace any default set here.
+    ``spark_conf`` is applied last, so that it can replace any default set here. Start it from a thread
+    that outlives it (the main one): Linux ends the server when that thread ends.
     """
 
     def __init__(
@@ -159,6 +168,7 @@ class ThriftServer:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for pytest, which then calls stop()
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
         atexit.register(self.stop)
         try:
@@ -183,9 +193,10 @@ class ThriftServer:
         process.wait()
 
     def log_tail(self, lines: int = 40) -> str:
-        """Return the last lines of the server's log."""
+        """Return the last lines of the server's log, without the frames of Java stack traces."""
         text = self.log_file.read_text(encoding="utf-8", errors="replace")
-        return "\n".join(text.splitlines()[-lines:])
+        kept = [line for line in text.splitlines() if not line.lstrip().startswith(("at ", "... "))]
+        return "\n".join(kept[-lines:])
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         """Return once the port accepts; fail if the process ends or the time is over."""

@@ -9,9 +9,19 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.plan import Refusal
 
-# A Spark server puts its Java stack trace, and an analysis error its plan tree, behind the message.
-_NOISE = re.compile(r"\n\s*at [\w.$]+[(/]|\n*JVM stacktrace:|;\n(?='|[A-Z+]\S*( |\n|$))")
-_CLASS_PREFIX = re.compile(r"^(?:[\w.]+\.)?HiveSQLException: (?:Error running query: )?")
+# What a Spark server puts around the message: its own exception, the job's, the class of the one that
+# matters (whose name in brackets follows again), the frames of the stack, the plan tree.
+_FRAME = re.compile(r"^\s+(?:at [\w$.<>/]+\(|\.\.\. \d+ more|Suppressed: )|^JVM stacktrace:", re.MULTILINE)
+_SERVER = re.compile(
+    r"^(?:[\w.$]+(?:Exception|Error): +)?(?:Error running query|Failed to open new session): +"
+)
+_JOB = re.compile(
+    r"^(?:[\w.$]+: )?Job aborted due to stage failure: .*?most recent failure: Lost task .*?"
+    r"\(TID \d+\) \([^)]*\): ",
+    re.DOTALL,
+)
+_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
+_PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
 _LONGEST = 2000
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
 
@@ -150,8 +160,16 @@ class ConnectionLostError(SparkEvolveError):
 def short_message(text: str) -> str:
     """Return the part of an engine's error text that a person reads, at most 2,000 characters.
 
-    Stack traces and plan trees are cut off, and so are a user and password in a URL.
+    Stack traces and plan trees are cut off, and so are a user and password in a URL. Where the message
+    hides its cause (``[INTERNAL_ERROR] The Spark SQL phase optimization failed``), the last cause follows.
     """
-    head = _NOISE.split(text, maxsplit=1)[0]
-    head = _USER_INFO.sub("", _CLASS_PREFIX.sub("", head)).strip()
-    return head if len(head) <= _LONGEST else head[:_LONGEST] + " ..."
+    heads: list[str] = []
+    for part in re.split(r"^Caused by: ", text, flags=re.MULTILINE):
+        head = _FRAME.split(part, maxsplit=1)[0].replace("\nDriver stacktrace:", "").strip()
+        for noise in (_SERVER, _JOB, _CLASS):
+            head = noise.sub("", head, count=1)
+        head = _PLAN.sub(r"\1", head).strip()
+        if head and not any(head in known or known in head for known in heads):
+            heads.append(head)
+    message = _USER_INFO.sub("", "\nCaused by: ".join(heads[:1] + heads[1:][-1:]))
+    return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."

@@ -90,6 +90,8 @@ def session_config(
         "spark.sql.warehouse.dir": f"file://{base_dir / '.sparkevolve' / 'spark-warehouse'}",
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.defaultCatalog": settings.name,
+        # Otherwise Spark replaces ${...} in any text, descriptions included.
+        "spark.sql.variable.substitute": "false",
         **settings.spark,
         **own,
     }
