@@ -4,6 +4,13 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from dbt.adapters.factory import reset_adapters
+
+
+@pytest.fixture(scope="class", autouse=True)
+def fresh_adapter() -> None:
+    """Forget the adapter of earlier tests: the suites would take it, and its profile."""
+    reset_adapters()
 
 
 @pytest.fixture(scope="class")
