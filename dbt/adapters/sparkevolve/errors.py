@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 if TYPE_CHECKING:
-    from dbt.adapters.sparkevolve.evolution.plan import Refusal
+    from dbt.adapters.sparkevolve.evolution.changes import Change
+    from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 # What a Spark server puts around the message: its own exception, the job's, the class of the one that
 # matters (whose name in brackets follows again), the frames of the stack, the plan tree.
@@ -128,6 +129,24 @@ class CommitConflictError(SparkEvolveError):
         )
         self.relation = relation
         self.attempts = attempts
+
+
+class SchemaCommitError(SparkEvolveError):
+    """The catalog did not make the changes of a table's columns.
+
+    Attributes:
+        relation: the rendered name of the table.
+        changes: what was wanted.
+    """
+
+    def __init__(self, relation: str, changes: Sequence["Change"], answer: str) -> None:
+        wanted = "; ".join(str(change) for change in changes)
+        super().__init__(
+            f"The columns of {relation} could not be changed ({wanted}). The catalog's answer: {answer}. "
+            "None of these changes was made, and no row was written."
+        )
+        self.relation = relation
+        self.changes = tuple(changes)
 
 
 class StatementError(DbtDatabaseError):

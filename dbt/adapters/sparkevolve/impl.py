@@ -4,7 +4,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -17,6 +17,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
@@ -26,12 +27,8 @@ from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, statements
-from dbt.adapters.sparkevolve.evolution.plan import (
-    EvolutionPlan,
-    Policy,
-    check_source_names,
-    plan_evolution,
-)
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -163,12 +160,14 @@ class SparkEvolveAdapter(SparkAdapter):
         Args:
             target: the model's table.
             staged: the batch.
-            settings: ``unique_key`` (string, list or None), ``add_columns`` (bool), ``predicates`` (list
-                of SQL conditions on the target), ``commit_retries`` (int).
+            settings: ``unique_key`` (string, list or None); ``add_columns``, ``type_widening``,
+                ``relax_not_null``, ``nested_evolution`` (bool); ``column_renames`` (dict); ``predicates``
+                (list of SQL conditions on the target); ``commit_retries`` (int).
             column_docs: descriptions of columns, stored with those that are added.
 
         Returns:
-            ``added``, ``removed``, ``ignored``, ``refreshed``, ``new_keys`` (names), ``rows`` (of the batch)
+            ``changes`` and ``warnings`` (texts); ``added``, ``removed``, ``ignored``, ``refreshed``,
+            ``new_keys`` (names); ``rows`` (of the batch)
             and ``statements`` (SQL texts, to be run one by one in this order; none for an empty batch).
 
         Raises:
@@ -179,22 +178,34 @@ class SparkEvolveAdapter(SparkAdapter):
         batch = self.catalog.staged_batch(staged)
         policy = Policy(
             add_columns=bool(settings["add_columns"]),
+            type_widening=bool(settings["type_widening"]),
+            relax_not_null=bool(settings["relax_not_null"]),
+            nested_evolution=bool(settings["nested_evolution"]),
             unique_key=key_columns(settings["unique_key"]),
-            docs={names.fold(name): doc for name, doc in column_docs.items()},
+            renames=settings["column_renames"],
+            docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
             columns_without_null=batch.columns_without_null,
         )
 
-        def decide(schema: Schema) -> EvolutionPlan:
-            plan = plan_evolution(schema, batch.schema, policy)
+        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
+            plan = plan_evolution(schema, batch.schema, replace(policy, facts=facts))
             if plan.refusals:
                 raise EvolutionRefusedError(str(target), plan.refusals)
             return plan
 
-        plan = self.catalog.evolve(target, decide, int(settings["commit_retries"]))
+        plan = self.catalog.evolve(
+            target,
+            decide,
+            int(settings["commit_retries"]),
+            source=batch.schema,
+            invocation_id=get_invocation_id(),
+        )
         return {
+            "changes": [str(change) for change in plan.changes],
             "added": list(plan.added),
-            "removed": list(plan.removed),
-            "ignored": list(plan.ignored),
+            "removed": [names.path_text(path) for path in plan.removed],
+            "ignored": [names.path_text(path) for path in plan.ignored],
+            "warnings": list(plan.warnings),
             "refreshed": list(plan.refreshed),
             "new_keys": [name for name in plan.unique_key if name in plan.added],
             "rows": batch.rows,

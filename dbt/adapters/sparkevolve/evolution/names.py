@@ -53,6 +53,11 @@ def unquote(name: str) -> str:
     return name
 
 
+def path_text(path: Iterable[str]) -> str:
+    """Return a path of names as a person reads it, each name in backticks."""
+    return ".".join(quote(name) for name in path)
+
+
 def string_literal(text: str) -> str:
     """Return ``text`` as a Spark SQL string literal that reads back as exactly ``text``."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -34,8 +34,11 @@
 
 
 {% macro sparkevolve__log_evolution(relation, load) %}
-  {% for name in load.added %}
-    {% do log(relation ~ ': added column ' ~ adapter.quote(name), info=True) %}
+  {% for change in load.changes %}
+    {% do log(relation ~ ': ' ~ change, info=True) %}
+  {% endfor %}
+  {% for warning in load.warnings %}
+    {% do exceptions.warn(relation ~ ': ' ~ warning) %}
   {% endfor %}
   {% for name in load.new_keys %}
     {% do exceptions.warn(
@@ -44,9 +47,9 @@
     ) %}
   {% endfor %}
   {% for name in load.removed %}
-    {% do log(relation ~ ': column ' ~ adapter.quote(name) ~ ' is not in the model, padded with NULL', info=True) %}
+    {% do log(relation ~ ': ' ~ name ~ ' is not in the model, padded with NULL', info=True) %}
   {% endfor %}
   {% for name in load.ignored %}
-    {% do log(relation ~ ': column ' ~ adapter.quote(name) ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
+    {% do log(relation ~ ': ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
   {% endfor %}
 {% endmacro %}
