@@ -3,24 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.schema import Schema
-from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from tests.unit.helpers import append, relation
 
 MakeTable = Callable[..., SparkEvolveRelation]
-
-
-def relation(identifier: str, schema: str = "db", database: str | None = "lake") -> SparkEvolveRelation:
-    """Return a table's relation in the catalog of these tests."""
-    return SparkEvolveRelation.create(  # type: ignore[return-value]
-        database=database, schema=schema, identifier=identifier, type="table"
-    )
 
 
 @pytest.fixture
@@ -30,18 +22,18 @@ def settings(tmp_path: Path) -> CatalogSettings:
 
 
 @pytest.fixture
-def lake(settings: CatalogSettings) -> IcebergCatalog:
-    """The gateway under test, with one schema, ``db``."""
-    gateway = IcebergCatalog(settings)
-    gateway.table_names("db")  # makes the folder and the file
-    load_catalog("lake", **settings.pyiceberg).create_namespace("db")
-    return gateway
+def other(settings: CatalogSettings) -> Catalog:
+    """The catalog, with one schema, ``db``, as somebody else has opened it."""
+    settings.prepare()
+    catalog = load_catalog("lake", **settings.pyiceberg)
+    catalog.create_namespace("db")
+    return catalog
 
 
 @pytest.fixture
-def other(lake: IcebergCatalog, settings: CatalogSettings) -> Catalog:
-    """The same catalog, opened by somebody else."""
-    return load_catalog("lake", **settings.pyiceberg)
+def lake(settings: CatalogSettings, other: Catalog) -> IcebergCatalog:
+    """The gateway under test."""
+    return IcebergCatalog(settings)
 
 
 @pytest.fixture
@@ -60,8 +52,3 @@ def make_table(other: Catalog) -> MakeTable:
         return relation(name)
 
     return make
-
-
-def append(table: Table, rows: list[dict[str, object]]) -> None:
-    """Append rows in one commit; without any, append an empty file."""
-    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))

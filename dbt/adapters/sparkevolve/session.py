@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import logging
 import os
 import re
 import shutil
@@ -174,6 +175,8 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
+    # PySpark 4 writes each failed statement to stderr, as JSON with the whole stack; dbt reports it anyway.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if SparkContext._active_spark_context is None:
         provide_java()
         builder = SparkSession.builder

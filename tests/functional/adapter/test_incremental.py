@@ -9,7 +9,12 @@ from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
     BaseIncrementalOnSchemaChangeSetup,
 )
 from dbt.tests.adapter.incremental.test_incremental_predicates import BaseIncrementalPredicates
-from dbt.tests.adapter.incremental.test_incremental_unique_id import BaseIncrementalUniqueKey
+from dbt.tests.adapter.incremental.test_incremental_unique_id import (
+    BaseIncrementalUniqueKey,
+    seeds__add_new_rows_sql,
+    seeds__duplicate_insert_sql,
+    seeds__seed_csv,
+)
 from dbt.tests.util import run_dbt
 
 
@@ -74,7 +79,21 @@ class TestIncrementalOnSchemaChangeSpecialChars(BaseIncrementalOnSchemaChangeSet
 
 
 class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
-    pass
+    # Spark does not store a text in a date column, so the rows that the tests insert have to say `date`.
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {
+            "seed.csv": seeds__seed_csv,
+            "duplicate_insert.sql": seeds__duplicate_insert_sql.replace("'2022-", "date '2022-"),
+            "add_new_rows.sql": seeds__add_new_rows_sql.replace("'2022-", "date '2022-"),
+        }
+
+    # The base lets the first run pass, as no other adapter looks at the key then. We refuse it already there.
+    def fail_to_build_inc_missing_unique_key_column(self, incremental_model_name: str) -> tuple[Any, str]:
+        run_dbt(["seed", "--select", "seed", "--full-refresh"])
+        (result,) = run_dbt(["run", "--select", incremental_model_name, "--full-refresh"], expect_pass=False)
+        assert "nothing was written" in result.message
+        return result.status, result.message
 
 
 class TestIncrementalPredicatesDeleteInsert(BaseIncrementalPredicates):

@@ -135,33 +135,26 @@ def test_a09_each_strategy_acts_on_a_new_column(
     assert scenario.schemas() == 2
 
 
-@pytest.mark.parametrize(
-    ("strategy", "settings"),
-    [
-        ("merge", {}),
-        ("insert_overwrite", {}),
-        ("microbatch", {"event_time": "at", "batch_size": "day", "begin": "2024-05-01"}),
-        ("delete_insert", {}),
-    ],
-)
-def test_a09_any_other_strategy_is_refused(
-    scenario: Scenario, strategy: str, settings: dict[str, str]
-) -> None:
+def test_a09_any_other_strategy_is_refused(scenario: Scenario) -> None:
     first = "select 1 as id, cast('2024-05-01' as timestamp) as at"
-    chosen = {"incremental_strategy": strategy, **settings}
-    refusal = f'incremental_strategy is "{strategy}" in model.case.t. Allowed are: delete+insert, append.'
-    select = ("--event-time-start", "2024-05-01", "--event-time-end", "2024-05-02") if settings else ()
-    scenario.model(first, **chosen)
-    run = scenario.fail(*select)
-    assert refusal in run.log
     scenario.model(first)
     scenario.run()
     state = scenario.state()
-    scenario.model(f"{first}, 7 as batch_no", **chosen)
-    run = scenario.fail(*select)
-    assert refusal in run.log
-    assert scenario.state() == state
-    assert scenario.tables() == ["t"]
+    batched = {"event_time": "at", "batch_size": "day", "begin": "2024-05-01"}
+    one_batch = ("--event-time-start", "2024-05-01", "--event-time-end", "2024-05-02")
+    refused: list[tuple[str, dict[str, str], tuple[str, ...]]] = [
+        ("merge", {}, ()),
+        ("insert_overwrite", {}, ()),
+        ("delete_insert", {}, ()),
+        ("microbatch", batched, one_batch),
+    ]
+    for strategy, settings, arguments in refused:
+        scenario.model(f"{first}, 7 as batch_no", incremental_strategy=strategy, **settings)
+        run = scenario.fail(*arguments)
+        refusal = f'incremental_strategy is "{strategy}" in model.case.t. Allowed are: delete+insert, append.'
+        assert f"Compilation Error in model t (models/t.sql)\n  {refusal}\n" in run.log
+        assert scenario.state() == state
+        assert scenario.tables() == ["t"]
 
 
 def test_a11_a_renamed_column_is_one_removed_and_one_new(scenario: Scenario) -> None:
@@ -249,17 +242,17 @@ def test_a16_a_table_much_wider_than_the_model(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
-@pytest.mark.parametrize("value", ["append_new_column_preserve", "Append_New_Columns_Preserve", "preserve"])
-def test_a17_a_value_that_is_not_understood_is_refused(scenario: Scenario, value: str) -> None:
-    refusal = f'on_schema_change is "{value}" in model.case.t. {REACTIONS}'
+def test_a17_a_value_that_is_not_understood_is_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.run()
     state = scenario.state()
-    scenario.model("select 1 as id, 2 as n", on_schema_change=value)
-    run = scenario.fail()
-    assert run.message == f"Compilation Error in model t (models/t.sql)\n  {refusal}"
-    assert scenario.state() == state
-    assert scenario.tables() == ["t"]
+    for value in ("append_new_column_preserve", "Append_New_Columns_Preserve", "preserve"):
+        scenario.model("select 1 as id, 2 as n", on_schema_change=value)
+        run = scenario.fail()
+        refusal = f'on_schema_change is "{value}" in model.case.t. {REACTIONS}'
+        assert run.message.startswith(f"Compilation Error in model t (models/t.sql)\n  {refusal}\n")
+        assert scenario.state() == state
+        assert scenario.tables() == ["t"]
 
 
 def test_a17_a_typo_is_refused_wherever_it_stands_and_in_the_first_run_too(scenario: Scenario) -> None:
@@ -279,10 +272,10 @@ def test_a17_to_drop_columns_is_refused(scenario: Scenario) -> None:
     state = scenario.state()
     scenario.model("select 1 as id, 2 as n", on_schema_change="sync_all_columns")
     run = scenario.fail()
-    assert run.message == (
+    assert run.message.startswith(
         "Compilation Error in model t (models/t.sql)\n"
         "  on_schema_change is 'sync_all_columns' in model.case.t, which means to drop columns, and "
-        f"sparkevolve never drops one. {REACTIONS}"
+        f"sparkevolve never drops one. {REACTIONS}\n"
     )
     assert scenario.state() == state
     assert scenario.tables() == ["t"]

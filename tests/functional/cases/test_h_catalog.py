@@ -36,8 +36,9 @@ def test_h01_spark_sees_the_new_column_through_its_cache(
     assert scenario.rows("after") == [(1, "x")]
     assert scenario.field_ids() == {**ids, "n": 2}
     assert scenario.schemas() == 2
-    sent = run.log.lower()
-    assert 0 < sent.index("refresh table") < sent.index("delete from") < sent.index("insert into")
+    log = run.log.lower()
+    added = log.index("added column `n`")
+    assert added < log.index("refresh table", added) < log.index("delete from") < log.index("insert into")
     scenario.run()
     assert scenario.rows() == [(1, "x")]
     assert scenario.schemas() == 2
