@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.schema import Schema
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.transforms import IdentityTransform
@@ -35,6 +36,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     RenameField,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, TableFacts
@@ -228,6 +230,33 @@ class IcebergCatalog:
 
         self._retry(relation, attempt, retries)
 
+    def schema_history(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        """Return all schemas that the table has had; see the adapter's method of this name."""
+        table = self.load(relation)
+        recorded = record.read(table.properties)
+        first_seen = _first_seen(table)
+        history: list[dict[str, Any]] = []
+        previous: Schema | None = None
+        for schema in sorted(table.metadata.schemas, key=lambda schema: schema.schema_id):
+            entry = recorded.get(schema.schema_id)
+            seen_ms = first_seen.get(schema.schema_id)
+            seen = _iso(datetime.fromtimestamp(seen_ms / 1000, timezone.utc)) if seen_ms else ""
+            history.append(
+                {
+                    "schema_id": schema.schema_id,
+                    "is_current": schema.schema_id == table.metadata.current_schema_id,
+                    "at": entry.at if entry else seen,
+                    "invocation_id": entry.invocation_id if entry else "",
+                    "changes": list(schema_changes(previous, schema)),
+                    "columns": [
+                        {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)}
+                        for f in schema.fields
+                    ],
+                }
+            )
+            previous = schema
+        return history
+
     def _retry(self, relation: BaseRelation, attempt: Callable[[Table], Result], retries: int) -> Result:
         for number in range(retries + 1):
             table = self.load(relation)
@@ -266,7 +295,7 @@ def _commit_changes(table: Table, changes: Sequence[Change], invocation_id: str,
             for change in changes:
                 _stage(update, change)
         schema_id = transaction.table_metadata.current_schema_id
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        now = _iso(datetime.now(timezone.utc))
         outdated = record.outdated_properties(table.properties)
         if outdated:
             transaction.remove_properties(*outdated)
@@ -287,6 +316,31 @@ def _stage(update: UpdateSchema, change: Change) -> None:
         update.rename_column(change.path, change.new_name)
     else:
         update.update_column(change.path, doc=change.doc)
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _first_seen(table: Table) -> dict[int, int]:
+    """Return when each schema is first seen as the current one, in milliseconds since the epoch.
+
+    Read from the older metadata files that the table still lists, and from its snapshots; for a schema that
+    neither knows any more there is no answer.
+    """
+    seen: dict[int, int] = {}
+    for entry in table.metadata.metadata_log:
+        try:
+            older = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
+        except (OSError, ValueError):
+            continue  # removed by maintenance
+        seen.setdefault(older.current_schema_id, entry.timestamp_ms)
+    seen.setdefault(table.metadata.current_schema_id, table.metadata.last_updated_ms)
+    for snapshot in table.metadata.snapshots:
+        if snapshot.schema_id is not None:
+            known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
+            seen[snapshot.schema_id] = min(known, snapshot.timestamp_ms)
+    return seen
 
 
 def table_facts(table: Table) -> TableFacts:

@@ -3,37 +3,30 @@
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation, InformationSchema
-from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark.column import SparkColumn
-from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.catalog import COMMENT_PROPERTY, IcebergCatalog, StagedBatch
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, StagedBatch, table_facts
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
-from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.listing import ListingAdapter
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-
-if TYPE_CHECKING:
-    import agate
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -57,7 +50,7 @@ class SparkEvolveConfig(SparkConfig):
     publish: str = "direct"
 
 
-class SparkEvolveAdapter(SparkAdapter):
+class SparkEvolveAdapter(ListingAdapter):
     """dbt-spark on an Iceberg catalog, with columns that never go away."""
 
     Relation = SparkEvolveRelation
@@ -95,14 +88,14 @@ class SparkEvolveAdapter(SparkAdapter):
 
     # For the incremental materialization
 
-    @available.parse_none
-    def check_target(self, target: SparkEvolveRelation) -> None:
-        """Refuse, before anything is staged, a target that cannot be loaded.
+    @available.parse(lambda *a, **k: [])
+    def target_columns(self, target: SparkEvolveRelation) -> list[str]:
+        """Return the target's column names; refuse, before anything is staged, one that cannot be loaded.
 
         Raises:
             NotIcebergError: the profile's catalog has no such Iceberg table.
         """
-        self.catalog.load(target)
+        return [field.name for field in self.catalog.load(target).schema().fields]
 
     @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -148,6 +141,91 @@ class SparkEvolveAdapter(SparkAdapter):
             raise EvolutionRefusedError(str(target), refusals)
 
     @available.parse(lambda *a, **k: {})
+    def storable_query(
+        self, target: SparkEvolveRelation, sql: str, unmappable_types: str, known_columns: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return the model's query with everything in it that Iceberg cannot store left out or as string.
+
+        Args:
+            target: the model's table.
+            sql: the model's query.
+            unmappable_types: ``string`` or ``fail``.
+            known_columns: the columns of the table: a bare NULL in one of them is not worth a warning.
+
+        Returns:
+            ``sql`` and ``warnings`` (texts).
+
+        Raises:
+            EvolutionRefusedError: a type that Iceberg lacks, and ``fail``.
+        """
+        _, rows = self.execute(storable.types_query(sql), fetch=True)
+        text = str(rows[0][0])
+        try:
+            columns = storable.parse_type(text)
+        except storable.UnreadableType:
+            # Odd names make it so. Spark says itself what it cannot store, if there is anything.
+            return {"sql": sql, "warnings": []}
+        if not isinstance(columns, storable.Struct):
+            return {"sql": sql, "warnings": []}
+        query = storable.storable_query(sql, columns)
+        lacking = [note for note in query.notes if note.type != "void"]
+        if lacking and unmappable_types == "fail":
+            raise EvolutionRefusedError(
+                str(target), [refusals.unmappable(note.path, note.type) for note in lacking]
+            )
+        known = {names.fold(name) for name in known_columns}
+        warnings = [
+            str(note) for note in query.notes if note.type != "void" or names.fold(note.path[0]) not in known
+        ]
+        return {"sql": query.sql, "warnings": warnings}
+
+    @available.parse(lambda *a, **k: {})
+    def plan(
+        self,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: Mapping[str, Any],
+        column_docs: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Return what ``evolve`` would do, and do nothing; the arguments are those of ``evolve``.
+
+        Returns:
+            ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
+            ``ignored``, ``warnings`` and ``refusals`` (texts).
+        """
+        batch = self.catalog.staged_batch(staged)
+        table = self.catalog.load(target)
+        # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
+        plan = _plan(batch, settings, column_docs, table.schema(), table_facts(table))
+        return {
+            "relation": str(target),
+            "changes": [str(change) for change in plan.changes],
+            "projections": [
+                {"column": column.name, "expression": column.render(statements.SOURCE_ALIAS)}
+                for column in plan.columns
+            ],
+            "removed": [names.path_text(path) for path in plan.removed],
+            "ignored": [names.path_text(path) for path in plan.ignored],
+            "warnings": list(plan.warnings),
+            "refusals": [str(refusal) for refusal in plan.refusals],
+        }
+
+    @available
+    def plan_text(self, plan: Mapping[str, Any]) -> str:
+        """Return a plan as a table that a person reads."""
+        return plan_table(plan)
+
+    @available.parse(lambda *a, **k: [])
+    def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
+        """Return all schemas that a table has had, oldest first.
+
+        Returns:
+            For each ``schema_id``, ``is_current``, ``at`` (ISO 8601 or empty), ``invocation_id`` (of the run
+            of ours that made it, or empty), ``changes`` (texts), ``columns`` (``id``, ``name``, ``type``).
+        """
+        return self.catalog.schema_history(relation)
+
+    @available.parse(lambda *a, **k: {})
     def evolve(
         self,
         target: SparkEvolveRelation,
@@ -176,19 +254,9 @@ class SparkEvolveAdapter(SparkAdapter):
             CommitConflictError: other writers were faster each time.
         """
         batch = self.catalog.staged_batch(staged)
-        policy = Policy(
-            add_columns=bool(settings["add_columns"]),
-            type_widening=bool(settings["type_widening"]),
-            relax_not_null=bool(settings["relax_not_null"]),
-            nested_evolution=bool(settings["nested_evolution"]),
-            unique_key=key_columns(settings["unique_key"]),
-            renames=settings["column_renames"],
-            docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
-            columns_without_null=batch.columns_without_null,
-        )
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
-            plan = plan_evolution(schema, batch.schema, replace(policy, facts=facts))
+            plan = _plan(batch, settings, column_docs, schema, facts)
             if plan.refusals:
                 raise EvolutionRefusedError(str(target), plan.refusals)
             return plan
@@ -238,101 +306,6 @@ class SparkEvolveAdapter(SparkAdapter):
         given = {str(key): _property_text(value) for key, value in (configured or {}).items()}
         return {**DEFAULT_TABLE_PROPERTIES, **given}
 
-    # What is there
-
-    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
-        """Return a relation; without ``database`` it is looked for in the profile's catalog."""
-        found: BaseRelation | None = BaseAdapter.get_relation(
-            self, database or self.catalog.name, schema, identifier
-        )
-        return found
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """Return the tables and views of a schema, with three questions however many there are."""
-        schema, catalog = str(schema_relation.schema), schema_relation.database
-        where = str(schema_relation.without_identifier())
-        listed = self._names_shown(f"show tables in {where}")
-        views = self._names_shown(f"show views in {where}")
-        iceberg = self.catalog.table_names(schema) if catalog == self.catalog.name else frozenset()
-        return [
-            self.Relation.create(
-                database=catalog,
-                schema=schema,
-                identifier=name,
-                type=RelationType.View if name in views else RelationType.Table,
-                is_iceberg=name in iceberg,
-                is_delta=False,
-                is_hudi=False,
-            )
-            for name in sorted({*listed, *views})
-        ]
-
-    def _names_shown(self, sql: str) -> frozenset[str]:
-        try:
-            _, rows = self.execute(sql, fetch=True)
-        except DbtRuntimeError as exc:
-            absent = ("SCHEMA_NOT_FOUND", "NoSuchNamespaceException", "MISSING_CATALOG_ABILITY")
-            if any(sign in str(exc) for sign in absent):
-                return frozenset()
-            raise
-        # namespace, name, isTemporary
-        return frozenset(str(row[1]) for row in rows if not row[2])
-
-    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
-        """Return the columns of a relation; those of an Iceberg table with the exact types of its schema.
-
-        DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
-        name that begins with ``#``.
-        """
-        table = self.catalog.find(relation)
-        if table is None:
-            described = super().get_columns_in_relation(relation)
-            return [SparkEvolveColumn(column=c.column, dtype=c.dtype) for c in described]
-        return [
-            SparkEvolveColumn(column=field.name, dtype=type_text(field.field_type))
-            for field in table.schema().fields
-        ]
-
-    def drop_schema(self, relation: BaseRelation) -> None:
-        """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
-        for inside in self.list_relations_without_caching(relation):
-            self.drop_relation(inside)  # type: ignore[no-untyped-call]
-        super().drop_schema(relation)
-
-    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
-        """Return what ``dbt docs`` shows, for all catalogs that the project uses."""
-        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
-
-    def _get_one_catalog(
-        self, information_schema: InformationSchema, schemas: set[str], used_schemas: Any
-    ) -> "agate.Table":
-        from dbt_common.clients.agate_helper import table_from_data_flat
-
-        database = information_schema.database
-        rows = [
-            row
-            for schema in sorted(schemas)
-            for relation in self.list_relations(database, schema)
-            for row in self._catalog_rows(relation)
-        ]
-        return table_from_data_flat(rows, _CATALOG_COLUMNS)
-
-    def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        table = self.catalog.find(relation)
-        if table is not None:
-            comment = table.properties.get(COMMENT_PROPERTY)
-            owner = table.properties.get("owner")
-            columns = [(f.name, type_text(f.field_type), f.doc) for f in table.schema().fields]
-        else:
-            comment = owner = None
-            columns = [(c.column, c.dtype, None) for c in self.get_columns_in_relation(relation)]
-        for index, (name, dtype, doc) in enumerate(columns):
-            values = (
-                *(relation.database, relation.schema, relation.identifier, str(relation.type)),
-                *(comment, owner, name, index, dtype, doc),
-            )
-            yield dict(zip(_CATALOG_COLUMNS, values, strict=True))
-
     def debug_query(self) -> None:
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.
 
@@ -359,26 +332,44 @@ class SparkEvolveAdapter(SparkAdapter):
         return ["append", "delete+insert"]
 
 
-_CATALOG_COLUMNS = [
-    "table_database",
-    "table_schema",
-    "table_name",
-    "table_type",
-    "table_comment",
-    "table_owner",
-    "column_name",
-    "column_index",
-    "column_type",
-    "column_comment",
-]
-
-
 def key_columns(unique_key: Any) -> tuple[str, ...]:
     """Return the names in a ``unique_key``, which may be a string, a list or None, quoted or not."""
     if not unique_key:
         return ()
     listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
     return tuple(names.unquote(str(name)) for name in listed)
+
+
+def plan_table(plan: Mapping[str, Any]) -> str:
+    """Return a plan, as ``SparkEvolveAdapter.plan`` gives it, as a table."""
+    rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
+    rows += [("pad", text) for text in plan["removed"]]
+    rows += [("leave out", text) for text in plan["ignored"]]
+    rows += [("warning", text) for text in plan["warnings"]]
+    rows += [("refused", text) for text in plan["refusals"]]
+    rows += [("column", f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
+    return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+
+
+def _plan(
+    batch: StagedBatch,
+    settings: Mapping[str, Any],
+    column_docs: Mapping[str, str],
+    schema: Schema,
+    facts: TableFacts,
+) -> EvolutionPlan:
+    policy = Policy(
+        add_columns=bool(settings["add_columns"]),
+        type_widening=bool(settings["type_widening"]),
+        relax_not_null=bool(settings["relax_not_null"]),
+        nested_evolution=bool(settings["nested_evolution"]),
+        unique_key=key_columns(settings["unique_key"]),
+        renames=settings["column_renames"],
+        docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
+        columns_without_null=batch.columns_without_null,
+        facts=facts,
+    )
+    return plan_evolution(schema, batch.schema, policy)
 
 
 def load_statements(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
@@ -205,8 +206,8 @@ class _Planner:
         self.removed.append(path)
         if old.field_id in self.policy.facts.partition_sources:
             self.warnings.append(
-                f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows of "
-                "this run go to the partition NULL."
+                f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows "
+                "of this run go to the partition NULL."
             )
         if old.required:
             self._relax(path, old, refusals.removed_not_null)
@@ -263,7 +264,7 @@ class _Planner:
         self.refusals.append(refusals.nested_off(path, old, new))
         return Keep()
 
-    def _findings(self) -> tuple[list[Change], list[Path], list[Path], list[Refusal]]:
+    def _findings(self) -> tuple[list[Any], ...]:
         return self.changes, self.removed, self.ignored, self.refusals
 
     def _struct(self, path: Path, old: StructType, new: StructType) -> Projection:

@@ -203,3 +203,14 @@ def rename_old_returned(old: Path, new: str) -> Refusal:
         "the old name.",
         remedy="Return it under the new name from the model.",
     )
+
+
+def unmappable(path: Path, type_: str) -> Refusal:
+    """A type of Spark that Iceberg lacks, and ``unmappable_types: fail``."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_,),
+        reason=f"The model returns {path_text(path)} of the type {type_}, which Iceberg cannot store, and "
+        "`unmappable_types` is 'fail'.",
+        remedy="Cast it in the model.",
+    )

@@ -1,22 +1,28 @@
-{# The model's SQL, checked against its contract if there is one. #}
-{% macro sparkevolve__model_sql() %}
+{# The model's SQL, checked against its contract if there is one, in types that Iceberg can store. #}
+{% macro sparkevolve__model_sql(target_relation, settings, known_columns) %}
+  {% set sql = compiled_code %}
   {% if config.get('contract').enforced %}
-    {% do get_assert_columns_equivalent(compiled_code) %}
-    {% do return(get_select_subquery(compiled_code)) %}
+    {% do get_assert_columns_equivalent(sql) %}
+    {% set sql = get_select_subquery(sql) %}
   {% endif %}
-  {% do return(compiled_code) %}
+  {% set query = adapter.storable_query(target_relation, sql, settings.unmappable_types, known_columns) %}
+  {% for warning in query.warnings %}
+    {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
+  {% endfor %}
+  {% do return(query.sql) %}
 {% endmacro %}
 
 
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
-{% macro sparkevolve__stage_batch(target_relation) %}
+{% macro sparkevolve__stage_batch(target_relation, settings, known_columns=[], with_rows=true) %}
+  {% set sql = sparkevolve__model_sql(target_relation, settings, known_columns) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('stage_batch') %}
     create table {{ staged }} using iceberg
     {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
     as
-    {{ sparkevolve__model_sql() }}
+    {{ sql if with_rows else 'select * from (\n' ~ sql ~ '\n) as model_rows where false' }}
   {% endcall %}
   {% do return(staged) %}
 {% endmacro %}
@@ -37,9 +43,7 @@
       {{ sql }}
     {% endcall %}
   {% else %}
-    {% call noop_statement('main', 'OK, an empty batch', 'OK', 0) %}
-      -- the batch was empty
-    {% endcall %}
+    {% do sparkevolve__nothing_run('OK, an empty batch') %}
   {% endfor %}
 {% endmacro %}
 
@@ -62,7 +66,7 @@
 
 {# The first run, or a full refresh. #}
 {% macro sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
-  {% set sql = sparkevolve__model_sql() %}
+  {% set sql = sparkevolve__model_sql(target_relation, settings, []) %}
   {% set names = get_columns_in_query(sql) | list %}
   {% do adapter.check_model_columns(target_relation, names, settings.unique_key) %}
   {% set replace = existing_relation is not none and existing_relation.is_iceberg %}
@@ -84,7 +88,7 @@
 
 {# A view becomes a table. The model may read the view, so its rows are staged before the view goes. #}
 {% macro sparkevolve__replace_view(target_relation, existing_relation, settings) %}
-  {% set staged = sparkevolve__stage_batch(target_relation) %}
+  {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
   {% set names = adapter.get_columns_in_relation(staged) | map(attribute='name') | list %}
   {% do adapter.check_model_columns(target_relation, names, settings.unique_key) %}
   {% do adapter.drop_relation(existing_relation) %}
