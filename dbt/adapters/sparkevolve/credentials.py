@@ -32,8 +32,9 @@ class SparkEvolveCredentials(SparkCredentials):
 
     def __post_init__(self) -> None:
         if self.method not in _METHODS:
+            given = getattr(self.method, "value", self.method)
             raise ProfileError(
-                "method", f"`method` of a sparkevolve profile is session or thrift, not {self.method!r}."
+                "method", f"`method` of a sparkevolve profile is session or thrift, not {given!r}."
             )
         if not self.catalog or not _CATALOG_NAME.fullmatch(self.catalog):
             raise ProfileError(

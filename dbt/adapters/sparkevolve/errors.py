@@ -24,7 +24,7 @@ _JOB = re.compile(
 _CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
 _PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
 _LONGEST = 2000
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+_USER_INFO = re.compile(r"(?<=://)[^/\s]+@")
 
 
 class SparkEvolveError(DbtRuntimeError):
@@ -188,7 +188,7 @@ def short_message(text: str) -> str:
         for noise in (_SERVER, _JOB, _CLASS):
             head = noise.sub("", head, count=1)
         head = _PLAN.sub(r"\1", head).strip()
-        if head and not any(head in known or known in head for known in heads):
-            heads.append(head)
+        if head and not any(head in known for known in heads):
+            heads = [known for known in heads if known not in head] + [head]
     message = _USER_INFO.sub("", "\nCaused by: ".join(heads[:1] + heads[1:][-1:]))
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."

@@ -17,15 +17,22 @@ from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog, StagedBatch, table_facts
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
-from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
-from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution import names, refusals, storable
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.listing import ListingAdapter
+from dbt.adapters.sparkevolve.loading import (
+    key_columns,
+    load_statements,
+    plan_batch,
+    plan_data,
+    plan_table,
+)
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 logger = AdapterLogger("SparkEvolve")
@@ -196,19 +203,8 @@ class SparkEvolveAdapter(ListingAdapter):
         batch = self.catalog.staged_batch(staged)
         table = self.catalog.load(target)
         # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
-        plan = _plan(batch, settings, column_docs, table.schema(), table_facts(table))
-        return {
-            "relation": str(target),
-            "changes": [str(change) for change in plan.changes],
-            "projections": [
-                {"column": column.name, "expression": column.render(statements.SOURCE_ALIAS)}
-                for column in plan.columns
-            ],
-            "removed": [names.path_text(path) for path in plan.removed],
-            "ignored": [names.path_text(path) for path in plan.ignored],
-            "warnings": list(plan.warnings),
-            "refusals": [str(refusal) for refusal in plan.refusals],
-        }
+        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
+        return plan_data(target, plan)
 
     @available
     def plan_text(self, plan: Mapping[str, Any]) -> str:
@@ -256,7 +252,7 @@ class SparkEvolveAdapter(ListingAdapter):
         batch = self.catalog.staged_batch(staged)
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
-            plan = _plan(batch, settings, column_docs, schema, facts)
+            plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
                 raise EvolutionRefusedError(str(target), plan.refusals)
             return plan
@@ -330,66 +326,6 @@ class SparkEvolveAdapter(ListingAdapter):
     def valid_incremental_strategies(self) -> list[str]:
         """Return the strategies that load into a table without losing a column."""
         return ["append", "delete+insert"]
-
-
-def key_columns(unique_key: Any) -> tuple[str, ...]:
-    """Return the names in a ``unique_key``, which may be a string, a list or None, quoted or not."""
-    if not unique_key:
-        return ()
-    listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
-    return tuple(names.unquote(str(name)) for name in listed)
-
-
-def plan_table(plan: Mapping[str, Any]) -> str:
-    """Return a plan, as ``SparkEvolveAdapter.plan`` gives it, as a table."""
-    rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
-    rows += [("pad", text) for text in plan["removed"]]
-    rows += [("leave out", text) for text in plan["ignored"]]
-    rows += [("warning", text) for text in plan["warnings"]]
-    rows += [("refused", text) for text in plan["refusals"]]
-    rows += [("column", f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
-    return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
-
-
-def _plan(
-    batch: StagedBatch,
-    settings: Mapping[str, Any],
-    column_docs: Mapping[str, str],
-    schema: Schema,
-    facts: TableFacts,
-) -> EvolutionPlan:
-    policy = Policy(
-        add_columns=bool(settings["add_columns"]),
-        type_widening=bool(settings["type_widening"]),
-        relax_not_null=bool(settings["relax_not_null"]),
-        nested_evolution=bool(settings["nested_evolution"]),
-        unique_key=key_columns(settings["unique_key"]),
-        renames=settings["column_renames"],
-        docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
-        columns_without_null=batch.columns_without_null,
-        facts=facts,
-    )
-    return plan_evolution(schema, batch.schema, policy)
-
-
-def load_statements(
-    target: SparkEvolveRelation,
-    staged: SparkEvolveRelation,
-    batch: StagedBatch,
-    plan: EvolutionPlan,
-    predicates: Sequence[str],
-) -> list[str]:
-    """Return the statements that load a batch, in order; none for an empty batch."""
-    if not batch.rows:
-        return []
-    insert = statements.insert_statement(str(target), str(staged), plan.columns)
-    if not plan.unique_key:
-        return [insert]
-    null_safe = any(names.fold(key) not in batch.columns_without_null for key in plan.unique_key)
-    delete = statements.delete_statement(
-        str(target), str(staged), plan.unique_key, null_safe=null_safe, predicates=predicates
-    )
-    return [delete, insert]
 
 
 def _property_text(value: Any) -> str:

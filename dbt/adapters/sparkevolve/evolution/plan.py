@@ -155,7 +155,7 @@ class _Planner:
     ignored: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    _paths: frozenset[str] | None = None
+    _paths: set[str] | None = None
 
     def columns(self, source: Schema) -> list[ProjectedColumn]:
         """Plan all columns; return the refreshed list."""
@@ -190,10 +190,10 @@ class _Planner:
         if not self.policy.add_columns:
             self.ignored.append(path)
             return
-        if parent:
+        if self._is_path_taken(path, new):
+            self.refusals.append(refusals.same_path(path))
+        elif parent:
             self.changes.append(AddField(path, new.field_type))
-        elif fold(new.name) in self._nested_paths():
-            self.refusals.append(refusals.same_path(new.name))
         elif fold(new.name) in self.policy.facts.partition_names:
             self.refusals.append(refusals.partition_name(new.name))
         else:
@@ -320,16 +320,28 @@ class _Planner:
             child.field_id in self.renames or self._renamed_in(child.field_type) for child in _children(type_)
         )
 
-    def _nested_paths(self) -> frozenset[str]:
-        """Return the folded dotted path of each nested field of the target: Iceberg looks fields up by it."""
+    def _is_path_taken(self, path: Path, new: NestedField) -> bool:
+        """Tell whether a new field, or one inside it, would have the dotted path of another one.
+
+        Iceberg looks fields up by dotted path, also without the ``element`` and ``value`` in it, and a schema
+        where one path leads to two fields is invalid. The paths of the new field are taken from then on.
+        """
         if self._paths is None:
-            self._paths = frozenset(
-                fold(".".join((*path, f.name)))
-                for path, struct in _structs(self.target)
-                if path
-                for f in struct.fields
-            )
-        return self._paths
+            self._paths = {name for f in self.target.fields for name in _dotted_paths((), f)}
+        mine = set(_dotted_paths(path[:-1], new))
+        if mine & self._paths:
+            return True
+        self._paths |= mine
+        return False
+
+
+def _dotted_paths(parent: Path, f: NestedField) -> Iterable[str]:
+    """Yield the folded dotted paths of a field and of all in it, each in full and in short."""
+    path = (*parent, f.name)
+    yield fold(".".join(path))
+    yield fold(".".join(name for name in path if name not in ("element", "value")) or f.name)
+    for child in _children(f.field_type):
+        yield from _dotted_paths(path, child)
 
 
 def _children(type_: IcebergType) -> tuple[NestedField, ...]:

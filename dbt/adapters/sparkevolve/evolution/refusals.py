@@ -65,12 +65,12 @@ def reserved(name: str) -> Refusal:
     )
 
 
-def same_path(name: str) -> Refusal:
-    """A new column whose name is the path of a nested field."""
+def same_path(path: Path) -> Refusal:
+    """A new column or field whose dotted path, or one in it, is that of another."""
     return Refusal(
-        columns=(name,),
-        reason=f"The model returns the new column {quote(name)}, but the table has a nested field with "
-        "that path, and Iceberg cannot hold both.",
+        columns=(".".join(path),),
+        reason=f"The model returns the new column {path_text(path)}, but the table has another field with the "
+        "same dotted path, and Iceberg cannot hold both.",
         remedy="Give the column another name in the model.",
     )
 
@@ -129,13 +129,16 @@ def identifier_field(path: Path, type_: IcebergType) -> Refusal:
 
 def type_differs(path: Path, old: IcebergType, new: IcebergType, why: str = "") -> Refusal:
     """Two types of which the table's cannot hold the model's values."""
+    in_table, in_batch = type_text(old), type_text(new)
+    cast = f"Cast it to {in_table} in the model, or return it"
+    if in_table == in_batch:
+        # Spark has one type for what are two in Iceberg, such as string for uuid: no cast helps.
+        in_table, in_batch, cast = str(old), str(new), "Return it"
     return Refusal(
         columns=(".".join(path),),
-        types=(type_text(old), type_text(new)),
-        reason=f"Column {path_text(path)} is {type_text(old)} in the table, and the model returns "
-        f"{type_text(new)}.{why}",
-        remedy=f"Cast it to {type_text(old)} in the model, or return it under a new name, fill that for old "
-        "rows, and retire the old name.",
+        types=(in_table, in_batch),
+        reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
+        remedy=f"{cast} under a new name, fill that for old rows, and retire the old name.",
     )
 
 
