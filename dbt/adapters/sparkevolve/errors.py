@@ -113,6 +113,24 @@ class EvolutionRefusedError(SparkEvolveError):
         self.refusals = tuple(refusals)
 
 
+class UnreadableQueryError(SparkEvolveError):
+    """A model whose columns' types cannot be told, because names in them contain what separates types.
+
+    Attributes:
+        relation: the rendered name of the table.
+        types: the types as Spark writes them.
+    """
+
+    def __init__(self, relation: str, types: str) -> None:
+        super().__init__(
+            f"The types that the model of {relation} returns cannot be read, since names of fields in them "
+            f"contain colons, commas or brackets in a way that makes them ambiguous: {types}. Give these fields "
+            "other names in the model. Nothing was written."
+        )
+        self.relation = relation
+        self.types = types
+
+
 class CommitConflictError(SparkEvolveError):
     """Other writers changed a table again and again while this run tried to commit its schema.
 

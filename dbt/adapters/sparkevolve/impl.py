@@ -21,7 +21,7 @@ from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals, storable
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
@@ -134,57 +134,46 @@ class SparkEvolveAdapter(ListingAdapter):
                 self.catalog.purge(relation)
                 self.cache_dropped(relation)
 
-    @available.parse_none
-    def check_model_columns(
-        self, target: SparkEvolveRelation, columns: Sequence[str], unique_key: Any
-    ) -> None:
-        """Refuse, before a table is created, names that it could not live with.
-
-        Raises:
-            EvolutionRefusedError: some names cannot be used, or the key is not among them.
-        """
-        refusals = check_source_names(columns, key_columns(unique_key))
-        if refusals:
-            raise EvolutionRefusedError(str(target), refusals)
-
     @available.parse(lambda *a, **k: {})
     def storable_query(
-        self, target: SparkEvolveRelation, sql: str, unmappable_types: str, known_columns: Sequence[str]
+        self,
+        target: SparkEvolveRelation,
+        sql: str,
+        settings: Mapping[str, Any],
+        known_columns: Sequence[str],
     ) -> dict[str, Any]:
         """Return the model's query with everything in it that Iceberg cannot store left out or as string.
 
         Args:
             target: the model's table.
             sql: the model's query.
-            unmappable_types: ``string`` or ``fail``.
+            settings: ``unmappable_types`` (``string`` or ``fail``) and ``unique_key``.
             known_columns: the columns of the table: a bare NULL in one of them is not worth a warning.
 
         Returns:
-            ``sql`` and ``warnings`` (texts).
+            ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
 
         Raises:
-            EvolutionRefusedError: a type that Iceberg lacks, and ``fail``.
+            EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
+                Iceberg lacks under ``fail``.
         """
         _, rows = self.execute(storable.types_query(sql), fetch=True)
-        text = str(rows[0][0])
         try:
-            columns = storable.parse_type(text)
-        except storable.UnreadableType:
-            # Odd names make it so. Spark says itself what it cannot store, if there is anything.
-            return {"sql": sql, "warnings": []}
-        if not isinstance(columns, storable.Struct):
-            return {"sql": sql, "warnings": []}
+            columns = storable.parse_columns(str(rows[0][0]))
+        except storable.UnreadableType as exc:
+            raise UnreadableQueryError(str(target), str(exc)) from exc
         query = storable.storable_query(sql, columns)
         lacking = [note for note in query.notes if note.type != "void"]
-        if lacking and unmappable_types == "fail":
-            raise EvolutionRefusedError(
-                str(target), [refusals.unmappable(note.path, note.type) for note in lacking]
-            )
+        found = list(check_source_names(query.columns, key_columns(settings["unique_key"])))
+        if settings["unmappable_types"] == "fail":
+            found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if found:
+            raise EvolutionRefusedError(str(target), found)
         known = {names.fold(name) for name in known_columns}
         warnings = [
             str(note) for note in query.notes if note.type != "void" or names.fold(note.path[0]) not in known
         ]
-        return {"sql": query.sql, "warnings": warnings}
+        return {"sql": query.sql, "columns": list(query.columns), "warnings": warnings}
 
     @available.parse(lambda *a, **k: {})
     def plan(

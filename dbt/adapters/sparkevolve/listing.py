@@ -60,14 +60,14 @@ class ListingAdapter(SparkAdapter):
                 is_delta=False,
                 is_hudi=False,
             )
-            for name in sorted({*listed, *views})
+            for name in sorted({*listed, *views, *iceberg})
         ]
 
     def _names_shown(self, sql: str) -> frozenset[str]:
         try:
             _, rows = self.execute(sql, fetch=True)
         except DbtRuntimeError as exc:
-            absent = ("SCHEMA_NOT_FOUND", "NoSuchNamespaceException", "MISSING_CATALOG_ABILITY")
+            absent = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
             if any(sign in str(exc) for sign in absent):
                 return frozenset()
             raise

@@ -54,6 +54,15 @@ def plan_batch(
     schema: Schema,
     facts: TableFacts,
 ) -> EvolutionPlan:
+    """Plan how a batch is loaded into a table.
+
+    Args:
+        batch: the staged batch.
+        settings: the model's, see ``SparkEvolveAdapter.evolve``.
+        column_docs: descriptions of columns; empty if they are not to be stored.
+        schema: the table's current schema.
+        facts: what else matters of the table.
+    """
     policy = Policy(
         add_columns=bool(settings["add_columns"]),
         type_widening=bool(settings["type_widening"]),

@@ -69,8 +69,8 @@ def same_path(path: Path) -> Refusal:
     """A new column or field whose dotted path, or one in it, is that of another."""
     return Refusal(
         columns=(".".join(path),),
-        reason=f"The model returns the new column {path_text(path)}, but the table has another field with the "
-        "same dotted path, and Iceberg cannot hold both.",
+        reason=f"The model returns the new column {path_text(path)}, but the table has another field with "
+        "the same dotted path, and Iceberg cannot hold both.",
         remedy="Give the column another name in the model.",
     )
 

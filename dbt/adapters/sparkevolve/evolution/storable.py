@@ -95,6 +95,18 @@ def parse_type(text: str) -> SparkType:
     return found[0]
 
 
+def parse_columns(text: str) -> Struct:
+    """Return the columns of a query from what ``types_query`` has answered.
+
+    Raises:
+        UnreadableType: see ``parse_type``.
+    """
+    columns = parse_type(text)
+    if not isinstance(columns, Struct):
+        raise UnreadableType(text)
+    return columns
+
+
 def _type(text: str, start: int) -> tuple[SparkType, int] | None:
     """Return the type at ``start`` and where it ends, or None."""
     if text.startswith("array<", start):
@@ -170,10 +182,12 @@ class StorableQuery:
 
     Attributes:
         sql: the query; the model's own if nothing is different.
+        columns: the names that it returns.
         notes: what is different.
     """
 
     sql: str
+    columns: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
 
@@ -185,17 +199,18 @@ def storable_query(sql: str, columns: Struct) -> StorableQuery:
         columns: the types of its columns.
     """
     notes: list[Note] = []
-    chosen: list[str] = []
-    for name, type_ in columns.fields:
+    chosen: dict[int, str] = {}
+    for index, (name, type_) in enumerate(columns.fields):
         expression = _store(f"{_ALIAS}.{quote(name)}", type_, (name,), notes, 0)
         if expression is not None:
-            chosen.append(f"{expression} as {quote(name)}")
-    if not notes:
-        return StorableQuery(sql)
-    # If nothing is left, the model's own query fails in Spark with a message of its own.
-    if not chosen:
-        return StorableQuery(sql, tuple(notes))
-    return StorableQuery(f"select {', '.join(chosen)} from (\n{sql}\n) as {_ALIAS}", tuple(notes))
+            chosen[index] = f"{expression} as {quote(name)}"
+    names = tuple(columns.fields[index][0] for index in chosen)
+    if not notes or not chosen:
+        # Without any column left there is nothing to select; the model's own query is not used then.
+        return StorableQuery(sql, names, tuple(notes))
+    return StorableQuery(
+        f"select {', '.join(chosen.values())} from (\n{sql}\n) as {_ALIAS}", names, tuple(notes)
+    )
 
 
 def _store(value: str, type_: SparkType, path: tuple[str, ...], notes: list[Note], depth: int) -> str | None:

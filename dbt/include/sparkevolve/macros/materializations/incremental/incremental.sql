@@ -17,14 +17,15 @@
 
   {% if not is_new %}
     {% set columns = adapter.target_columns(target_relation) %}
+    {% do sparkevolve__refresh(target_relation) %}
     {% set staged = sparkevolve__stage_batch(target_relation, settings, columns) %}
     {% do sparkevolve__check_schema_change(target_relation, staged, settings) %}
     {% set load = adapter.evolve(target_relation, staged, settings, sparkevolve__column_docs()) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% do sparkevolve__refresh(target_relation) %}
     {% do sparkevolve__publish_directly(load) %}
-  {% elif existing_relation is not none and existing_relation.is_view %}
-    {% do sparkevolve__replace_view(target_relation, existing_relation, settings) %}
+  {% elif existing_relation is not none and not existing_relation.is_iceberg %}
+    {% do sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% else %}
     {% do sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
   {% endif %}

@@ -42,8 +42,8 @@
   {% endfor %}
   {% for name in load.new_keys %}
     {% do exceptions.warn(
-      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, which '
-      ~ 'no row with another value there replaces.'
+      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, so they '
+      ~ 'do not match the batch and stay.'
     ) %}
   {% endfor %}
   {% for name in load.removed %}
