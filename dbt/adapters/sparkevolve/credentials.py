@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve import catalog_settings
 from dbt.adapters.sparkevolve.errors import ProfileError
 
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ANSI = "spark.sql.ansi.enabled"
 _METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
 
 
@@ -50,7 +51,11 @@ class SparkEvolveCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION and self.host is None:
             self.host = "in-process"
         self.database = None
+        # dbt-spark turns ANSI mode off whatever the user says; here it is off unless the user says on.
+        wanted = self.server_side_parameters.get(_ANSI, self.spark_config.get(_ANSI))
         super().__post_init__()
+        if wanted is not None:
+            self.server_side_parameters[_ANSI] = str(wanted).lower()
         self.database = self.catalog
         self._base_dir = Path.cwd()
         self.catalog_settings()

@@ -124,8 +124,8 @@ class UnreadableQueryError(SparkEvolveError):
     def __init__(self, relation: str, types: str) -> None:
         super().__init__(
             f"The types that the model of {relation} returns cannot be read, since names of fields in them "
-            f"contain colons, commas or brackets in a way that makes them ambiguous: {types}. Give these fields "
-            "other names in the model. Nothing was written."
+            f"contain colons, commas or brackets in a way that makes them ambiguous: {types}. Give these "
+            "fields other names in the model. Nothing was written."
         )
         self.relation = relation
         self.types = types

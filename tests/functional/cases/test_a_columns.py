@@ -203,12 +203,14 @@ def test_a13_a_removed_column_comes_back(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
-def test_a15_old_rows_and_files_stay_as_they_are(scenario: Scenario) -> None:
-    scenario.model("select id, id as v from range(1000)")
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a15_old_rows_and_files_stay_as_they_are(scenario: Scenario, mode: str) -> None:
+    properties: dict[str, Any] = {"tblproperties": {"write.delete.mode": mode}}
+    scenario.model("select id, id as v from range(1000)", **properties)
     scenario.run()
     files, first = data_files(scenario), scenario.snapshots()
     assert files
-    scenario.model("select 1000 as id, 1 as v, 2 as extra")
+    scenario.model("select 1000 as id, 1 as v, 2 as extra", **properties)
     scenario.run()
     assert scenario.rows() == [*((n, n, None) for n in range(1000)), (1000, 1, 2)]
     assert scenario.types() == {"id": "long", "v": "long", "extra": "int"}

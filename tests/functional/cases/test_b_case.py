@@ -89,7 +89,7 @@ def test_b05_a_new_column_is_described_in_another_case(scenario: Scenario) -> No
         columns = f"columns: [{{name: NEW_flag, description: {text}}}]"
         scenario.file("models/t.yml", f"models: [{{name: t, {columns}}}]")
 
-    docs = {"persist_docs": {"columns": True}}
+    docs: dict[str, Any] = {"persist_docs": {"columns": True}}
     describe("whether it is new")
     scenario.model("select 1 as id", **docs)
     scenario.run()

@@ -11,7 +11,7 @@ from dbt_common.events.base_types import EventMsg
 
 from tests.functional.harness import Scenario
 
-DOCS = {"persist_docs": {"relation": True, "columns": True}}
+DOCS: dict[str, Any] = {"persist_docs": {"relation": True, "columns": True}}
 
 
 def assert_settled(scenario: Scenario) -> None:
@@ -180,20 +180,28 @@ def test_c10_quote_true(scenario: Scenario) -> None:
 def test_c11_no_statement_quotes_a_name_with_double_quotes(
     scenario_factory: Callable[..., Scenario], quotes_name: str
 ) -> None:
-    ansi = {"spark.sql.ansi.enabled": "true", "spark.sql.ansi.doubleQuotedIdentifiers": quotes_name}
-    scenario = scenario_factory(server_side_parameters=ansi)
+    # The setting needs ANSI mode, which dbt-spark's credentials turn off whatever the profile says.
+    scenario = scenario_factory(
+        server_side_parameters={"spark.sql.ansi.doubleQuotedIdentifiers": quotes_name}
+    )
+    scenario.write_project(models={"+pre-hook": "set spark.sql.ansi.enabled = true"})
     column = {"name": "city", "quote": True, "description": "where it's at"}
     describe(scenario, "towns", [column])
-    scenario.model("select * from {{ ref('t') }}", name="v", materialized="view", unique_key=None)
+    plain: dict[str, Any] = {"unique_key": None, "on_schema_change": None}
+    scenario.model("select * from {{ ref('t') }}", name="v", materialized="view", **plain)
+    # Double quotes in a model's own SQL mean what the setting says, so it is in force.
+    own = 'select distinct "city" as c'
+    scenario.model(f"{own} from {{{{ ref('t') }}}}", name="w", materialized="table", **plain)
     scenario.model("select 1 as id, 'Rome' as city", **DOCS)
     sent = statements_of_a_run(scenario)
     scenario.model("select 2 as id, 'Bari' as city, 3 as `how many`", **DOCS)
     sent += statements_of_a_run(scenario)
     assert scenario.rows() == [(1, "Rome", None), (2, "Bari", 3)]
     assert scenario.sql(f"select city from {scenario.relation('v')} order by id") == [("Rome",), ("Bari",)]
-    kinds = {re.split(r"\s+", sql.lower(), maxsplit=1)[0] for sql in sent}
-    assert {"create", "delete", "insert", "refresh", "show"} <= kinds
-    assert [sql for sql in sent if '"' in sql] == []
+    assert scenario.rows("w") == ([("Bari",), ("Rome",)] if quotes_name == "true" else [("city",)])
+    kinds = {sql.split(maxsplit=1)[0].lower() for sql in sent}
+    assert {"create", "delete", "insert", "refresh", "set", "show"} <= kinds
+    assert [sql for sql in sent if '"' in sql.replace(own, "")] == []
 
 
 def test_c12_backtick(scenario: Scenario) -> None:

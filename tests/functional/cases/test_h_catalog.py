@@ -21,28 +21,36 @@ def test_h01_spark_sees_the_new_column_through_its_cache(
     if method != "session":
         pytest.skip("a server has its own settings")
     scenario = scenario_factory(spark_config={**profile_target["spark_config"], **CACHE_ON})
-    scenario.model("select 1 as id")
+    for name, key in (("t", "id"), ("appended", None)):
+        scenario.model("select 1 as id", name=name, unique_key=key)
     scenario.run()
     ids = scenario.field_ids()
     # Read by the hook, by the batch itself, and by a model that comes after.
+    hooks = {"pre_hook": "select count(*) from {{ this }}", "post_hook": "select n from {{ this }}"}
+    scenario.model("select id, 'x' as n from {{ this }}", **hooks)
     scenario.model(
-        "select id, 'x' as n from {{ this }}",
-        pre_hook="select count(*) from {{ this }}",
-        post_hook="select n from {{ this }}",
+        "select max(id) + 1 as id, 'x' as n from {{ this }}", name="appended", unique_key=None, **hooks
     )
-    scenario.model("select id, n from {{ ref('t') }}", name="after", materialized="table")
-    run = scenario.run()
+    setting = "run_query('set `spark.sql.catalog.lake.cache-enabled`').columns[1].values()[0] if execute"
+    scenario.model(
+        "select id, n, '{{ " + setting + " }}' as cached from {{ ref('t') }}",
+        name="after",
+        materialized="table",
+    )
+    run = scenario.run("--threads", "1")
     assert scenario.rows() == [(1, "x")]
-    assert scenario.rows("after") == [(1, "x")]
+    assert scenario.rows("appended") == [(1, None), (2, "x")]
+    assert scenario.rows("after") == [(1, "x", "true")], "the cache is on"
     assert scenario.field_ids() == {**ids, "n": 2}
-    assert scenario.schemas() == 2
+    assert scenario.schemas() == scenario.schemas("appended") == 2
     log = run.log.lower()
-    added = log.index("added column `n`")
-    assert added < log.index("refresh table", added) < log.index("delete from") < log.index("insert into")
+    added = log.index(f"{scenario.relation()}: add column `n` string")
+    assert added < log.index(f"refresh table {scenario.relation()}", added) < log.index("delete from")
     scenario.run()
     assert scenario.rows() == [(1, "x")]
-    assert scenario.schemas() == 2
-    assert scenario.tables() == ["after", "t"]
+    assert scenario.rows("appended") == [(1, None), (2, "x"), (3, "x")]
+    assert scenario.schemas() == scenario.schemas("appended") == 2
+    assert scenario.tables() == ["after", "appended", "t"]
 
 
 def test_h01_the_batch_reads_what_another_writer_has_committed(

@@ -135,9 +135,15 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
                 inside = f"{where}, in {path_text(path)}," if path else where
                 yield from (refusals.ambiguous(inside, group) for group in groups)
     yield from check_source_names([f.name for f in source.fields], policy.unique_key)
-    if not policy.add_columns:
-        in_target = {fold(f.name) for f in target.fields}
-        renamed = {fold(new) for new in policy.renames.values()}
+    in_target = {fold(f.name) for f in target.fields}
+    renamed = {fold(new) for new in policy.renames.values()}
+    if policy.add_columns:
+        added = [f.name for f in source.fields if fold(f.name) not in in_target | renamed]
+        together = [*(f.name for f in target.fields), *added]
+        if not collisions(together[: len(target.fields)]) and not collisions(f.name for f in source.fields):
+            found = collisions(together)
+            yield from (refusals.ambiguous("With the model's, the table would have", g) for g in found)
+    else:
         missing = tuple(key for key in policy.unique_key if fold(key) not in in_target | renamed)
         if missing:
             yield refusals.key_not_in_table(missing)

@@ -46,11 +46,11 @@ def no_columns() -> Refusal:
 
 
 def ambiguous(where: str, group: tuple[str, ...]) -> Refusal:
-    """Names that differ by case only."""
+    """Names that differ by case only, or by what Spark takes for case."""
     return Refusal(
         columns=group,
-        reason=f"{where} columns whose names differ by case only: {listed(group)}. Spark cannot tell "
-        "them apart.",
+        reason=f"{where} columns whose names differ only in ways that Spark ignores: {listed(group)}. Spark "
+        "cannot tell them apart.",
         remedy="Rename all but one of them.",
     )
 

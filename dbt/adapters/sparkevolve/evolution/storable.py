@@ -144,14 +144,9 @@ def _struct(text: str, start: int) -> tuple[SparkType, int] | None:
 
 
 def _leaf(text: str, start: int) -> tuple[Leaf, int] | None:
+    # Any word: a type that is not known here is one that Iceberg lacks.
     found = _LEAF.match(text, start)
-    if found is None:
-        return None
-    word = found.group(1)
-    known = word in _ONE_WORD or word in ("void", "variant", "interval", "object")
-    if known or found.group(2) or word.startswith("interval "):
-        return Leaf(found.group(0)), found.end()
-    return None
+    return None if found is None else (Leaf(found.group(0)), found.end())
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@
     {% do sparkevolve__config_error('incremental_strategy', strategy, strategies) %}
   {% endif %}
 
-  {% set on_schema_change = config.get('on_schema_change') or 'ignore' %}
+  {% set on_schema_change = config.get('on_schema_change', 'ignore') %}
   {% set reactions = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
   {% if on_schema_change == 'sync_all_columns' %}
     {% do exceptions.raise_compiler_error(
