@@ -4,25 +4,44 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import replace
+from datetime import datetime, timezone
+from itertools import pairwise
+from typing import Any, TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.schema import Schema
+from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import ListType, MapType, StructType
 
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     NotIcebergError,
+    SchemaCommitError,
     short_message,
 )
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn
+from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    RelaxNotNull,
+    RenameField,
+    WidenType,
+)
+from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, TableFacts
+from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.relation import table_identifier
 
 _FIRST_WAIT_SECONDS = 0.05
@@ -127,30 +146,51 @@ class IcebergCatalog:
     def evolve(
         self,
         relation: BaseRelation,
-        decide: Callable[[Schema], EvolutionPlan],
+        decide: Callable[[Schema, TableFacts], EvolutionPlan],
         retries: int,
+        *,
+        source: Schema,
+        invocation_id: str,
     ) -> EvolutionPlan:
-        """Make all changes of a plan in one commit; without changes, make no commit.
+        """Make all changes of a plan in one commit, with a record of it; without changes, make no commit.
 
-        Each attempt loads the table again and decides again, so a column that another writer has added
-        in the meantime is not added twice.
+        Each attempt loads the table again and decides again, so what another writer, or an attempt whose
+        answer was lost, has done in the meantime is not done twice.
 
         Args:
             relation: the table.
             decide: returns the plan for the table's current schema; raises to refuse.
             retries: how often to try again after a conflict.
+            source: the schema of the batch, for the record.
+            invocation_id: of the dbt command, for the record.
 
         Returns:
-            The plan that was carried out.
+            The plan that was carried out, with the changes that were made by this call.
 
         Raises:
             NotIcebergError: the catalog has no such table.
             CommitConflictError: each attempt met another writer.
+            SchemaCommitError: the catalog refused the changes.
         """
+        tried: EvolutionPlan | None = None
+        lost: Exception | None = None
 
         def attempt(table: Table) -> EvolutionPlan:
-            plan = decide(table.schema())
-            _commit_columns(table, plan.changes)
+            nonlocal tried, lost
+            plan = decide(table.schema(), table_facts(table))
+            if lost is not None and tried is not None:
+                if not plan.changes:
+                    # The catalog had committed before its answer was lost.
+                    return replace(plan, changes=tried.changes)
+                raise SchemaCommitError(str(relation), tried.changes, short_message(str(lost))) from lost
+            tried = plan
+            try:
+                _commit_changes(table, plan.changes, invocation_id, fingerprint(source))
+            except Exception as exc:
+                if _is_conflict(exc):
+                    raise
+                lost = exc
+                return attempt(self.load(relation))
             return plan
 
         return self._retry(relation, attempt, retries)
@@ -190,6 +230,33 @@ class IcebergCatalog:
 
         self._retry(relation, attempt, retries)
 
+    def schema_history(self, relation: BaseRelation) -> list[dict[str, Any]]:
+        """Return all schemas that the table has had; see the adapter's method of this name."""
+        table = self.load(relation)
+        recorded = record.read(table.properties)
+        first_seen = _first_seen(table)
+        history: list[dict[str, Any]] = []
+        previous: Schema | None = None
+        for schema in sorted(table.metadata.schemas, key=lambda schema: schema.schema_id):
+            entry = recorded.get(schema.schema_id)
+            seen_ms = first_seen.get(schema.schema_id)
+            seen = _iso(datetime.fromtimestamp(seen_ms / 1000, timezone.utc)) if seen_ms else ""
+            history.append(
+                {
+                    "schema_id": schema.schema_id,
+                    "is_current": schema.schema_id == table.metadata.current_schema_id,
+                    "at": entry.at if entry else seen,
+                    "invocation_id": entry.invocation_id if entry else "",
+                    "changes": list(schema_changes(previous, schema)),
+                    "columns": [
+                        {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)}
+                        for f in schema.fields
+                    ],
+                }
+            )
+            previous = schema
+        return history
+
     def _retry(self, relation: BaseRelation, attempt: Callable[[Table], Result], retries: int) -> Result:
         for number in range(retries + 1):
             table = self.load(relation)
@@ -219,10 +286,87 @@ def _wait_seconds(attempt: int) -> float:
     return random.uniform(0.5, 1.0) * min(_FIRST_WAIT_SECONDS * 2.0**attempt, _LONGEST_WAIT_SECONDS)
 
 
-def _commit_columns(table: Table, changes: Sequence[AddColumn]) -> None:
+def _commit_changes(table: Table, changes: Sequence[Change], invocation_id: str, source: str) -> None:
+    """Commit the changes; PyIceberg makes the catalog check that the schema is still the one they are for."""
     if not changes:
         return
-    with table.update_schema() as update:
-        for change in changes:
-            # A tuple of one: a dot in the name is part of it, not a path.
-            update.add_column((change.name,), change.type, doc=change.doc, required=False)
+    with table.transaction() as transaction:
+        with transaction.update_schema() as update:
+            for change in changes:
+                _stage(update, change)
+        schema_id = transaction.table_metadata.current_schema_id
+        now = _iso(datetime.now(timezone.utc))
+        outdated = record.outdated_properties(table.properties)
+        if outdated:
+            transaction.remove_properties(*outdated)
+        transaction.set_properties(record.new_properties(schema_id, changes, invocation_id, now, source))
+
+
+def _stage(update: UpdateSchema, change: Change) -> None:
+    # Paths are tuples: a dot in a name is part of it.
+    if isinstance(change, AddColumn):
+        update.add_column(change.path, change.type, doc=change.doc, required=False)
+    elif isinstance(change, AddField):
+        update.add_column(change.path, change.type, required=False)
+    elif isinstance(change, WidenType):
+        update.update_column(change.path, field_type=change.new)
+    elif isinstance(change, RelaxNotNull):
+        update.make_column_optional(change.path)
+    elif isinstance(change, RenameField):
+        update.rename_column(change.path, change.new_name)
+    else:
+        update.update_column(change.path, doc=change.doc)
+
+
+def _iso(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _first_seen(table: Table) -> dict[int, int]:
+    """Return when each schema is first seen as the current one, in milliseconds since the epoch.
+
+    Read from the older metadata files that the table still lists, and from its snapshots; for a schema that
+    neither knows any more there is no answer.
+    """
+    seen: dict[int, int] = {}
+    for entry in table.metadata.metadata_log:
+        try:
+            older = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
+        except (OSError, ValueError):
+            continue  # removed by maintenance
+        seen.setdefault(older.current_schema_id, entry.timestamp_ms)
+    seen.setdefault(table.metadata.current_schema_id, table.metadata.last_updated_ms)
+    for snapshot in table.metadata.snapshots:
+        if snapshot.schema_id is not None:
+            known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
+            seen[snapshot.schema_id] = min(known, snapshot.timestamp_ms)
+    return seen
+
+
+def table_facts(table: Table) -> TableFacts:
+    """Return what planning needs to know of a table beside its schema."""
+    metadata = table.metadata
+    partition_fields = [f for spec in metadata.partition_specs for f in spec.fields]
+    return TableFacts(
+        format_version=metadata.format_version,
+        former=_former_columns(table),
+        partition_names=frozenset(
+            fold(f.name) for f in partition_fields if not isinstance(f.transform, IdentityTransform)
+        ),
+        partition_sources=frozenset(f.source_id for f in table.spec().fields),
+    )
+
+
+def _former_columns(table: Table) -> dict[str, FormerColumn]:
+    """Return the columns of older schemas whose field the current schema no longer has, by folded name."""
+    current = {f.field_id for f in table.schema().fields}
+    schemas = sorted(table.metadata.schemas, key=lambda schema: schema.schema_id)
+    former: dict[str, FormerColumn] = {}
+    for schema, following in pairwise(schemas):
+        kept = {f.field_id for f in following.fields}
+        for f in schema.fields:
+            if f.field_id not in current and f.field_id not in kept:
+                former[fold(f.name)] = FormerColumn(
+                    f.name, f.field_id, type_text(f.field_type), schema.schema_id, following.schema_id
+                )
+    return former

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -77,7 +78,7 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
     """
     if not properties:
         return _embedded(name, base_dir / ".sparkevolve")
-    given = {str(key): _text(value) for key, value in properties.items()}
+    given = {str(key): _text(value) for key, value in properties.items() if value is not None}
     kind = given.get("type", "").lower()
     if kind not in _SPARK_TYPES:
         raise ProfileError(
@@ -113,7 +114,7 @@ def _embedded(name: str, folder: Path) -> CatalogSettings:
 def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> CatalogSettings:
     try:
         url = make_url(given.get("uri", ""))
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         # Its text would repeat the URL, and with it a password.
         raise ProfileError(
             "catalog_properties",
@@ -142,6 +143,8 @@ def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> Catalog
         jdbc["jdbc.busy_timeout"] = str(BUSY_SECONDS * 1000)
     else:
         uri = f"jdbc:{database}://{url.host or 'localhost'}:{url.port or 5432}/{url.database or ''}"
+        if url.query:
+            uri += "?" + urlencode(url.query, doseq=True)
         if url.username:
             jdbc["jdbc.user"] = url.username
         if url.password:

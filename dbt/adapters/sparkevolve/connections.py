@@ -1,7 +1,9 @@
 """Connections to Spark: an in-process session, or a Thrift server."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from dbt.adapters.contracts.connection import Connection, ConnectionState
 from dbt.adapters.events.logging import AdapterLogger
@@ -14,6 +16,9 @@ from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
 from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
 
 logger = AdapterLogger("SparkEvolve")
+
+# Spark has no transactions, and would not parse it.
+_COMMIT = re.compile(r"\s*(/\*.*?\*/)?\s*commit;?\s*", re.DOTALL | re.IGNORECASE)
 
 
 class SparkEvolveConnectionManager(SparkConnectionManager):
@@ -30,6 +35,24 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             raise
         except Exception as exc:
             raise DbtRuntimeError(short_message(server_message(exc))) from exc
+
+    def add_query(self, sql: str, *args: Any, **kwargs: Any) -> tuple[Connection, Any]:
+        """Send a statement, unless it is the COMMIT that dbt puts before hooks outside a transaction."""
+        if _COMMIT.fullmatch(sql):
+            connection = self.get_thread_connection()
+            return connection, connection.handle.cursor()
+        sent: tuple[Connection, Any] = super().add_query(sql, *args, **kwargs)
+        return sent
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> Any:
+        """Run a statement to its end, whether or not its rows are wanted."""
+        answer = super().execute(sql, auto_begin, fetch, limit)
+        handle = self.get_thread_connection().handle
+        if not fetch and isinstance(handle, SessionHandle):
+            handle.finish()
+        return answer
 
     @classmethod
     def open(cls, connection: Connection) -> Connection:
@@ -61,5 +84,6 @@ def _session_handle(credentials: SparkEvolveCredentials, name: str) -> SessionHa
         credentials.spark_config,
         credentials.server_side_parameters,
         credentials.base_dir,
+        credentials.schema,
     )
     return SessionHandle(session, name)

@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve import catalog_settings
 from dbt.adapters.sparkevolve.errors import ProfileError
 
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ANSI = "spark.sql.ansi.enabled"
 _METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
 
 
@@ -32,8 +33,9 @@ class SparkEvolveCredentials(SparkCredentials):
 
     def __post_init__(self) -> None:
         if self.method not in _METHODS:
+            given = getattr(self.method, "value", self.method)
             raise ProfileError(
-                "method", f"`method` of a sparkevolve profile is session or thrift, not {self.method!r}."
+                "method", f"`method` of a sparkevolve profile is session or thrift, not {given!r}."
             )
         if not self.catalog or not _CATALOG_NAME.fullmatch(self.catalog):
             raise ProfileError(
@@ -49,7 +51,11 @@ class SparkEvolveCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION and self.host is None:
             self.host = "in-process"
         self.database = None
+        # dbt-spark turns ANSI mode off whatever the user says; here it is off unless the user says on.
+        wanted = self.server_side_parameters.get(_ANSI, self.spark_config.get(_ANSI))
         super().__post_init__()
+        if wanted is not None:
+            self.server_side_parameters[_ANSI] = str(wanted).lower()
         self.database = self.catalog
         self._base_dir = Path.cwd()
         self.catalog_settings()

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 if TYPE_CHECKING:
-    from dbt.adapters.sparkevolve.evolution.plan import Refusal
+    from dbt.adapters.sparkevolve.evolution.changes import Change
+    from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 # What a Spark server puts around the message: its own exception, the job's, the class of the one that
 # matters (whose name in brackets follows again), the frames of the stack, the plan tree.
@@ -23,7 +24,7 @@ _JOB = re.compile(
 _CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
 _PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
 _LONGEST = 2000
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@")
+_USER_INFO = re.compile(r"(?<=://)[^/\s]+@")
 
 
 class SparkEvolveError(DbtRuntimeError):
@@ -112,6 +113,24 @@ class EvolutionRefusedError(SparkEvolveError):
         self.refusals = tuple(refusals)
 
 
+class UnreadableQueryError(SparkEvolveError):
+    """A model whose columns' types cannot be told, because names in them contain what separates types.
+
+    Attributes:
+        relation: the rendered name of the table.
+        types: the types as Spark writes them.
+    """
+
+    def __init__(self, relation: str, types: str) -> None:
+        super().__init__(
+            f"The types that the model of {relation} returns cannot be read, since names of fields in them "
+            f"contain colons, commas or brackets in a way that makes them ambiguous: {types}. Give these "
+            "fields other names in the model. Nothing was written."
+        )
+        self.relation = relation
+        self.types = types
+
+
 class CommitConflictError(SparkEvolveError):
     """Other writers changed a table again and again while this run tried to commit its schema.
 
@@ -128,6 +147,24 @@ class CommitConflictError(SparkEvolveError):
         )
         self.relation = relation
         self.attempts = attempts
+
+
+class SchemaCommitError(SparkEvolveError):
+    """The catalog did not make the changes of a table's columns.
+
+    Attributes:
+        relation: the rendered name of the table.
+        changes: what was wanted.
+    """
+
+    def __init__(self, relation: str, changes: Sequence["Change"], answer: str) -> None:
+        wanted = "; ".join(str(change) for change in changes)
+        super().__init__(
+            f"The columns of {relation} could not be changed ({wanted}). The catalog's answer: {answer}. "
+            "None of these changes was made, and no row was written."
+        )
+        self.relation = relation
+        self.changes = tuple(changes)
 
 
 class StatementError(DbtDatabaseError):
@@ -169,7 +206,7 @@ def short_message(text: str) -> str:
         for noise in (_SERVER, _JOB, _CLASS):
             head = noise.sub("", head, count=1)
         head = _PLAN.sub(r"\1", head).strip()
-        if head and not any(head in known or known in head for known in heads):
-            heads.append(head)
+        if head and not any(head in known for known in heads):
+            heads = [known for known in heads if known not in head] + [head]
     message = _USER_INFO.sub("", "\nCaused by: ".join(heads[:1] + heads[1:][-1:]))
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."

@@ -3,40 +3,37 @@
 import threading
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Optional
+from typing import Any, Optional
 
-from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation, InformationSchema
-from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark.column import SparkColumn
-from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.catalog import COMMENT_PROPERTY, IcebergCatalog, StagedBatch
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
-from dbt.adapters.sparkevolve.evolution import names, statements
-from dbt.adapters.sparkevolve.evolution.plan import (
-    EvolutionPlan,
-    Policy,
-    check_source_names,
-    plan_evolution,
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
+from dbt.adapters.sparkevolve.evolution import names, refusals, storable
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.listing import ListingAdapter
+from dbt.adapters.sparkevolve.loading import (
+    key_columns,
+    load_statements,
+    plan_batch,
+    plan_data,
+    plan_table,
 )
-from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-
-if TYPE_CHECKING:
-    import agate
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -60,7 +57,7 @@ class SparkEvolveConfig(SparkConfig):
     publish: str = "direct"
 
 
-class SparkEvolveAdapter(SparkAdapter):
+class SparkEvolveAdapter(ListingAdapter):
     """dbt-spark on an Iceberg catalog, with columns that never go away."""
 
     Relation = SparkEvolveRelation
@@ -98,14 +95,14 @@ class SparkEvolveAdapter(SparkAdapter):
 
     # For the incremental materialization
 
-    @available.parse_none
-    def check_target(self, target: SparkEvolveRelation) -> None:
-        """Refuse, before anything is staged, a target that cannot be loaded.
+    @available.parse(lambda *a, **k: [])
+    def target_columns(self, target: SparkEvolveRelation) -> list[str]:
+        """Return the target's column names; refuse, before anything is staged, one that cannot be loaded.
 
         Raises:
             NotIcebergError: the profile's catalog has no such Iceberg table.
         """
-        self.catalog.load(target)
+        return [field.name for field in self.catalog.load(target).schema().fields]
 
     @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -137,18 +134,81 @@ class SparkEvolveAdapter(SparkAdapter):
                 self.catalog.purge(relation)
                 self.cache_dropped(relation)
 
-    @available.parse_none
-    def check_model_columns(
-        self, target: SparkEvolveRelation, columns: Sequence[str], unique_key: Any
-    ) -> None:
-        """Refuse, before a table is created, names that it could not live with.
+    @available.parse(lambda *a, **k: {})
+    def storable_query(
+        self,
+        target: SparkEvolveRelation,
+        sql: str,
+        settings: Mapping[str, Any],
+        known_columns: Sequence[str],
+    ) -> dict[str, Any]:
+        """Return the model's query with everything in it that Iceberg cannot store left out or as string.
+
+        Args:
+            target: the model's table.
+            sql: the model's query.
+            settings: ``unmappable_types`` (``string`` or ``fail``) and ``unique_key``.
+            known_columns: the columns of the table: a bare NULL in one of them is not worth a warning.
+
+        Returns:
+            ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
 
         Raises:
-            EvolutionRefusedError: some names cannot be used, or the key is not among them.
+            EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
+                Iceberg lacks under ``fail``.
         """
-        refusals = check_source_names(columns, key_columns(unique_key))
-        if refusals:
-            raise EvolutionRefusedError(str(target), refusals)
+        _, rows = self.execute(storable.types_query(sql), fetch=True)
+        try:
+            columns = storable.parse_columns(str(rows[0][0]))
+        except storable.UnreadableType as exc:
+            raise UnreadableQueryError(str(target), str(exc)) from exc
+        query = storable.storable_query(sql, columns)
+        lacking = [note for note in query.notes if note.type != "void"]
+        found = list(check_source_names(query.columns, key_columns(settings["unique_key"])))
+        if settings["unmappable_types"] == "fail":
+            found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if found:
+            raise EvolutionRefusedError(str(target), found)
+        known = {names.fold(name) for name in known_columns}
+        warnings = [
+            str(note) for note in query.notes if note.type != "void" or names.fold(note.path[0]) not in known
+        ]
+        return {"sql": query.sql, "columns": list(query.columns), "warnings": warnings}
+
+    @available.parse(lambda *a, **k: {})
+    def plan(
+        self,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: Mapping[str, Any],
+        column_docs: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Return what ``evolve`` would do, and do nothing; the arguments are those of ``evolve``.
+
+        Returns:
+            ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
+            ``ignored``, ``warnings`` and ``refusals`` (texts).
+        """
+        batch = self.catalog.staged_batch(staged)
+        table = self.catalog.load(target)
+        # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
+        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
+        return plan_data(target, plan)
+
+    @available
+    def plan_text(self, plan: Mapping[str, Any]) -> str:
+        """Return a plan as a table that a person reads."""
+        return plan_table(plan)
+
+    @available.parse(lambda *a, **k: [])
+    def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
+        """Return all schemas that a table has had, oldest first.
+
+        Returns:
+            For each ``schema_id``, ``is_current``, ``at`` (ISO 8601 or empty), ``invocation_id`` (of the run
+            of ours that made it, or empty), ``changes`` (texts), ``columns`` (``id``, ``name``, ``type``).
+        """
+        return self.catalog.schema_history(relation)
 
     @available.parse(lambda *a, **k: {})
     def evolve(
@@ -163,12 +223,14 @@ class SparkEvolveAdapter(SparkAdapter):
         Args:
             target: the model's table.
             staged: the batch.
-            settings: ``unique_key`` (string, list or None), ``add_columns`` (bool), ``predicates`` (list
-                of SQL conditions on the target), ``commit_retries`` (int).
+            settings: ``unique_key`` (string, list or None); ``add_columns``, ``type_widening``,
+                ``relax_not_null``, ``nested_evolution`` (bool); ``column_renames`` (dict); ``predicates``
+                (list of SQL conditions on the target); ``commit_retries`` (int).
             column_docs: descriptions of columns, stored with those that are added.
 
         Returns:
-            ``added``, ``removed``, ``ignored``, ``refreshed``, ``new_keys`` (names), ``rows`` (of the batch)
+            ``changes`` and ``warnings`` (texts); ``added``, ``removed``, ``ignored``, ``refreshed``,
+            ``new_keys`` (names); ``rows`` (of the batch)
             and ``statements`` (SQL texts, to be run one by one in this order; none for an empty batch).
 
         Raises:
@@ -177,24 +239,26 @@ class SparkEvolveAdapter(SparkAdapter):
             CommitConflictError: other writers were faster each time.
         """
         batch = self.catalog.staged_batch(staged)
-        policy = Policy(
-            add_columns=bool(settings["add_columns"]),
-            unique_key=key_columns(settings["unique_key"]),
-            docs={names.fold(name): doc for name, doc in column_docs.items()},
-            columns_without_null=batch.columns_without_null,
-        )
 
-        def decide(schema: Schema) -> EvolutionPlan:
-            plan = plan_evolution(schema, batch.schema, policy)
+        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
+            plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
                 raise EvolutionRefusedError(str(target), plan.refusals)
             return plan
 
-        plan = self.catalog.evolve(target, decide, int(settings["commit_retries"]))
+        plan = self.catalog.evolve(
+            target,
+            decide,
+            int(settings["commit_retries"]),
+            source=batch.schema,
+            invocation_id=get_invocation_id(),
+        )
         return {
+            "changes": [str(change) for change in plan.changes],
             "added": list(plan.added),
-            "removed": list(plan.removed),
-            "ignored": list(plan.ignored),
+            "removed": [names.path_text(path) for path in plan.removed],
+            "ignored": [names.path_text(path) for path in plan.ignored],
+            "warnings": list(plan.warnings),
             "refreshed": list(plan.refreshed),
             "new_keys": [name for name in plan.unique_key if name in plan.added],
             "rows": batch.rows,
@@ -227,101 +291,6 @@ class SparkEvolveAdapter(SparkAdapter):
         given = {str(key): _property_text(value) for key, value in (configured or {}).items()}
         return {**DEFAULT_TABLE_PROPERTIES, **given}
 
-    # What is there
-
-    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
-        """Return a relation; without ``database`` it is looked for in the profile's catalog."""
-        found: BaseRelation | None = BaseAdapter.get_relation(
-            self, database or self.catalog.name, schema, identifier
-        )
-        return found
-
-    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
-        """Return the tables and views of a schema, with three questions however many there are."""
-        schema, catalog = str(schema_relation.schema), schema_relation.database
-        where = str(schema_relation.without_identifier())
-        listed = self._names_shown(f"show tables in {where}")
-        views = self._names_shown(f"show views in {where}")
-        iceberg = self.catalog.table_names(schema) if catalog == self.catalog.name else frozenset()
-        return [
-            self.Relation.create(
-                database=catalog,
-                schema=schema,
-                identifier=name,
-                type=RelationType.View if name in views else RelationType.Table,
-                is_iceberg=name in iceberg,
-                is_delta=False,
-                is_hudi=False,
-            )
-            for name in sorted({*listed, *views})
-        ]
-
-    def _names_shown(self, sql: str) -> frozenset[str]:
-        try:
-            _, rows = self.execute(sql, fetch=True)
-        except DbtRuntimeError as exc:
-            absent = ("SCHEMA_NOT_FOUND", "NoSuchNamespaceException", "MISSING_CATALOG_ABILITY")
-            if any(sign in str(exc) for sign in absent):
-                return frozenset()
-            raise
-        # namespace, name, isTemporary
-        return frozenset(str(row[1]) for row in rows if not row[2])
-
-    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
-        """Return the columns of a relation; those of an Iceberg table with the exact types of its schema.
-
-        DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
-        name that begins with ``#``.
-        """
-        table = self.catalog.find(relation)
-        if table is None:
-            described = super().get_columns_in_relation(relation)
-            return [SparkEvolveColumn(column=c.column, dtype=c.dtype) for c in described]
-        return [
-            SparkEvolveColumn(column=field.name, dtype=type_text(field.field_type))
-            for field in table.schema().fields
-        ]
-
-    def drop_schema(self, relation: BaseRelation) -> None:
-        """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
-        for inside in self.list_relations_without_caching(relation):
-            self.drop_relation(inside)  # type: ignore[no-untyped-call]
-        super().drop_schema(relation)
-
-    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
-        """Return what ``dbt docs`` shows, for all catalogs that the project uses."""
-        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
-
-    def _get_one_catalog(
-        self, information_schema: InformationSchema, schemas: set[str], used_schemas: Any
-    ) -> "agate.Table":
-        from dbt_common.clients.agate_helper import table_from_data_flat
-
-        database = information_schema.database
-        rows = [
-            row
-            for schema in sorted(schemas)
-            for relation in self.list_relations(database, schema)
-            for row in self._catalog_rows(relation)
-        ]
-        return table_from_data_flat(rows, _CATALOG_COLUMNS)
-
-    def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        table = self.catalog.find(relation)
-        if table is not None:
-            comment = table.properties.get(COMMENT_PROPERTY)
-            owner = table.properties.get("owner")
-            columns = [(f.name, type_text(f.field_type), f.doc) for f in table.schema().fields]
-        else:
-            comment = owner = None
-            columns = [(c.column, c.dtype, None) for c in self.get_columns_in_relation(relation)]
-        for index, (name, dtype, doc) in enumerate(columns):
-            values = (
-                *(relation.database, relation.schema, relation.identifier, str(relation.type)),
-                *(comment, owner, name, index, dtype, doc),
-            )
-            yield dict(zip(_CATALOG_COLUMNS, values, strict=True))
-
     def debug_query(self) -> None:
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.
 
@@ -346,48 +315,6 @@ class SparkEvolveAdapter(SparkAdapter):
     def valid_incremental_strategies(self) -> list[str]:
         """Return the strategies that load into a table without losing a column."""
         return ["append", "delete+insert"]
-
-
-_CATALOG_COLUMNS = [
-    "table_database",
-    "table_schema",
-    "table_name",
-    "table_type",
-    "table_comment",
-    "table_owner",
-    "column_name",
-    "column_index",
-    "column_type",
-    "column_comment",
-]
-
-
-def key_columns(unique_key: Any) -> tuple[str, ...]:
-    """Return the names in a ``unique_key``, which may be a string, a list or None, quoted or not."""
-    if not unique_key:
-        return ()
-    listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
-    return tuple(names.unquote(str(name)) for name in listed)
-
-
-def load_statements(
-    target: SparkEvolveRelation,
-    staged: SparkEvolveRelation,
-    batch: StagedBatch,
-    plan: EvolutionPlan,
-    predicates: Sequence[str],
-) -> list[str]:
-    """Return the statements that load a batch, in order; none for an empty batch."""
-    if not batch.rows:
-        return []
-    insert = statements.insert_statement(str(target), str(staged), plan.columns)
-    if not plan.unique_key:
-        return [insert]
-    null_safe = any(names.fold(key) not in batch.columns_without_null for key in plan.unique_key)
-    delete = statements.delete_statement(
-        str(target), str(staged), plan.unique_key, null_safe=null_safe, predicates=predicates
-    )
-    return [delete, insert]
 
 
 def _property_text(value: Any) -> str:

@@ -142,6 +142,7 @@ class SessionRegistry:
         spark_config: Mapping[str, Any],
         parameters: Mapping[str, str],
         base_dir: Path,
+        schema: str | None = None,
     ) -> "SparkSession":
         """Return the session for a profile, started if need be.
 
@@ -150,6 +151,7 @@ class SessionRegistry:
             spark_config: the profile's ``spark_config``.
             parameters: the profile's ``server_side_parameters``.
             base_dir: the folder in which ``.sparkevolve`` lies.
+            schema: the current schema of the session, which need not exist yet.
 
         Raises:
             JavaNotFoundError: no Java that Spark runs on.
@@ -159,6 +161,8 @@ class SessionRegistry:
 
         config = session_config(settings, spark_config, pyspark.__version__, base_dir)
         config.update(parameters)
+        if schema is not None:
+            config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
         key = tuple(sorted(config.items()))
         with self._lock:
             known = self._sessions.get(key)
@@ -173,6 +177,7 @@ class SessionRegistry:
 
 def _start(config: Mapping[str, str]) -> "SparkSession":
     from pyspark import SparkContext
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     # PySpark 4 writes each failed statement to stderr, as JSON with the whole stack; dbt reports it anyway.
@@ -186,12 +191,14 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
     # Another session of ours, or one that the program had before dbt was called in it.
     session = SparkSession.builder.getOrCreate().newSession()
     for key, value in config.items():
-        if session.conf.isModifiable(key):
+        try:
+            # Not isModifiable(): it denies each setting that Spark does not know, a catalog's among them.
             session.conf.set(key, value)
-        elif key.startswith("spark.sql.") and session.conf.get(key, None) != value:
-            logger.debug(
-                f"{key} cannot be set any more in this process: Spark was started with another value"
-            )
+        except PySparkException:
+            if session.conf.get(key, None) != value:
+                logger.debug(
+                    f"{key} cannot be set any more in this process: Spark was started with another value"
+                )
     return session
 
 
@@ -283,6 +290,19 @@ class SessionHandle(SparkConnectionWrapper):
         except Exception as exc:
             # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
             raise StatementError(short_message(_java_message(exc)), sql) from exc
+
+    def finish(self) -> None:
+        """Run a query whose rows nobody fetches to its end: Spark has only planned it so far.
+
+        Raises:
+            StatementError: Spark's answer, shortened.
+        """
+        if self._result is None or not self._result.columns:
+            return
+        try:
+            self._result.write.format("noop").mode("overwrite").save()
+        except Exception as exc:
+            raise StatementError(short_message(_java_message(exc)), "") from exc
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows, each a tuple; none after a statement without a result."""

@@ -44,7 +44,7 @@ def test_h01_spark_sees_the_new_column_through_its_cache(
     assert scenario.field_ids() == {**ids, "n": 2}
     assert scenario.schemas() == scenario.schemas("appended") == 2
     log = run.log.lower()
-    added = log.index(f"{scenario.relation()}: added column `n`")
+    added = log.index(f"{scenario.relation()}: add column `n` string")
     assert added < log.index(f"refresh table {scenario.relation()}", added) < log.index("delete from")
     scenario.run()
     assert scenario.rows() == [(1, "x")]

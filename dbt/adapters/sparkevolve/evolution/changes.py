@@ -1,13 +1,15 @@
 """The changes that an evolution can make to a schema, one frozen class each.
 
-There is no class that drops, moves or retypes a column, so no plan can ask for it.
+There is no class that drops, moves or re-identifies a field, so no plan can ask for it. A ``path`` is the
+names from the top-level column down; the element of a list is called ``element``, the value of a map
+``value``, as in Iceberg's own paths. Names in a path are those of the table before the evolution.
 """
 
 from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.names import path_text, string_literal
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 
@@ -16,14 +18,88 @@ class AddColumn:
     """Append an optional top-level column.
 
     Attributes:
-        name: its name, as the model spells it; a dot in it does not make it nested.
+        path: its name alone, as the model spells it; a dot in it does not make it nested.
         type: its Iceberg type; the catalog gives it and the fields in it new ids.
         doc: its description, or None.
     """
 
-    name: str
+    path: tuple[str]
     type: IcebergType
     doc: str | None = None
+    verb = "added"
 
     def __str__(self) -> str:
-        return f"add column {quote(self.name)} {type_text(self.type)}"
+        return f"add column {path_text(self.path)} {type_text(self.type)}"
+
+
+@dataclass(frozen=True)
+class AddField:
+    """Append an optional field to a struct.
+
+    Attributes:
+        path: the path of the struct and the new field's name.
+        type: its Iceberg type.
+    """
+
+    path: tuple[str, ...]
+    type: IcebergType
+    verb = "added"
+
+    def __str__(self) -> str:
+        return f"add field {path_text(self.path)} {type_text(self.type)}"
+
+
+@dataclass(frozen=True)
+class WidenType:
+    """Give a field a wider type, which all its old values fit in."""
+
+    path: tuple[str, ...]
+    old: IcebergType
+    new: IcebergType
+    verb = "widened"
+
+    def __str__(self) -> str:
+        return f"widen {path_text(self.path)} from {type_text(self.old)} to {type_text(self.new)}"
+
+
+@dataclass(frozen=True)
+class RelaxNotNull:
+    """Make a required field optional."""
+
+    path: tuple[str, ...]
+    verb = "relaxed"
+
+    def __str__(self) -> str:
+        return f"let {path_text(self.path)} be NULL"
+
+
+@dataclass(frozen=True)
+class RenameField:
+    """Give a field another name; its id and its values stay.
+
+    Attributes:
+        path: where it is now.
+        new_name: its new last name.
+    """
+
+    path: tuple[str, ...]
+    new_name: str
+    verb = "renamed"
+
+    def __str__(self) -> str:
+        return f"rename {path_text(self.path)} to {path_text((self.new_name,))}"
+
+
+@dataclass(frozen=True)
+class SetDoc:
+    """Give a column another description."""
+
+    path: tuple[str]
+    doc: str
+    verb = "described"
+
+    def __str__(self) -> str:
+        return f"describe {path_text(self.path)} as {string_literal(self.doc)}"
+
+
+Change = AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc

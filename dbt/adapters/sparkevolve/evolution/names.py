@@ -53,17 +53,44 @@ def unquote(name: str) -> str:
     return name
 
 
+def path_text(path: Iterable[str]) -> str:
+    """Return a path of names as a person reads it, each name in backticks."""
+    return ".".join(quote(name) for name in path)
+
+
 def string_literal(text: str) -> str:
     """Return ``text`` as a Spark SQL string literal that reads back as exactly ``text``."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def collisions(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the groups of two or more names that differ by case only, or not at all.
+    """Return the groups of two or more names that Spark does not keep apart everywhere.
+
+    Most of Spark compares names as ``fold`` does, but its column pruning uses Java's ``equalsIgnoreCase``,
+    for which the micro sign is mu and a dotted capital I is ``i``. A table with both columns can be made, and
+    then every query that reads both fails.
 
     Groups and the names in them come in the order of first appearance.
     """
-    groups: dict[str, list[str]] = {}
+    groups: list[list[str]] = []
+    group_of: dict[tuple[bool, str], list[str]] = {}
     for name in names:
-        groups.setdefault(fold(name), []).append(name)
-    return tuple(tuple(group) for group in groups.values() if len(group) > 1)
+        keys = ((True, fold(name)), (False, _ignoring_case(name)))
+        group = next((group_of[key] for key in keys if key in group_of), None)
+        if group is None:
+            group = []
+            groups.append(group)
+        group.append(name)
+        for key in keys:
+            group_of.setdefault(key, group)
+    return tuple(tuple(group) for group in groups if len(group) > 1)
+
+
+def _ignoring_case(name: str) -> str:
+    """Return a form that is equal for two names just if Java's ``equalsIgnoreCase`` says so.
+
+    Java goes to upper and then to lower case, one character at a time, by the mappings of Unicode that give
+    one character.
+    """
+    upper = (c.upper() if len(c.upper()) == 1 else c for c in name)
+    return "".join(c.lower()[0] for c in upper)

@@ -1,58 +1,48 @@
 """The one place that decides what happens to a table whose model returns other columns than it holds."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import ListType, MapType, NestedField, StructType
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn
-from dbt.adapters.sparkevolve.evolution.names import collisions, fold, is_reserved, quote
-from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, Pad, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution import refusals
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    RelaxNotNull,
+    RenameField,
+    SetDoc,
+    WidenType,
+)
+from dbt.adapters.sparkevolve.evolution.names import collisions, fold, is_reserved, path_text, quote
+from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.evolution.projection import (
+    Cast,
+    Keep,
+    Pad,
+    ProjectedColumn,
+    Projection,
+    RebuildList,
+    RebuildMap,
+    RebuildStruct,
+    StructMember,
+)
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     is_safe_upcast,
     is_same,
+    is_widening,
     spark_type,
-    type_text,
 )
 
-
-@dataclass(frozen=True)
-class Policy:
-    """What the model's configuration allows.
-
-    Attributes:
-        add_columns: add what only the source has; if false (``on_schema_change: ignore``) leave it out.
-        unique_key: the columns that identify a row, in any case, without quotes; empty for ``append``.
-        docs: description of a column by its folded name, for those that are added.
-        columns_without_null: folded names of staged columns that hold no NULL in this batch.
-    """
-
-    add_columns: bool = True
-    unique_key: tuple[str, ...] = ()
-    docs: Mapping[str, str] = field(default_factory=dict)
-    columns_without_null: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a batch cannot be loaded into its table.
-
-    Attributes:
-        columns: the names that it is about.
-        types: their types as text, where types are the reason; else empty.
-        reason: what is wrong.
-        remedy: what the user can do.
-    """
-
-    columns: tuple[str, ...]
-    reason: str
-    remedy: str
-    types: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.reason} {self.remedy}"
+Path = tuple[str, ...]
+Build = Callable[[], Projection]
+Refuse = Callable[[Path, IcebergType], Refusal]
 
 
 @dataclass(frozen=True)
@@ -63,22 +53,24 @@ class EvolutionPlan:
         changes: the changes of the schema, all to be made in one commit.
         columns: the refreshed columns, in table order, each with its projection.
         unique_key: the key, spelled as the table will spell it.
-        removed: columns of the table that the source does not return; each one is padded.
-        ignored: columns of the source that the policy leaves out of the table.
+        removed: paths of columns and fields that the source does not return; each one is padded.
+        ignored: paths of what the policy leaves out of the table.
+        warnings: what the user should know though it stops nothing.
         refusals: if there is one, nothing may be written.
     """
 
-    changes: tuple[AddColumn, ...] = ()
+    changes: tuple[Change, ...] = ()
     columns: tuple[ProjectedColumn, ...] = ()
     unique_key: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    ignored: tuple[str, ...] = ()
+    removed: tuple[Path, ...] = ()
+    ignored: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Names of the added columns, in source order."""
-        return tuple(change.name for change in self.changes)
+        """Names of the added top-level columns, in source order."""
+        return tuple(change.path[0] for change in self.changes if isinstance(change, AddColumn))
 
     @property
     def refreshed(self) -> tuple[str, ...]:
@@ -92,194 +84,289 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     Args:
         target: the table's current schema.
         source: the staged batch's schema.
-        policy: what the model's configuration allows.
+        policy: what the model's configuration and the table's state allow.
 
     Returns:
         The plan. One with refusals holds no changes and no columns.
     """
-    refusals = list(check_names(target, source, policy))
-    if not refusals:
-        # The rest looks columns up by folded name, which is safe only once names are known to be unique.
-        plan = _plan_columns(target, source, policy)
-        if not plan.refusals:
-            return plan
-        refusals.extend(plan.refusals)
-    return EvolutionPlan(refusals=tuple(refusals))
+    found = tuple(_check_names(target, source, policy))
+    if found:
+        # The rest looks names up by their folded form, which is safe only once they are known to be unique.
+        return EvolutionPlan(refusals=found)
+    renames, found = resolve_renames(target, source, policy.renames)
+    if found:
+        return EvolutionPlan(refusals=found)
+    planner = _Planner(target, policy, renames)
+    columns = planner.columns(source)
+    if policy.facts.format_version > 2 and planner.changes and not planner.refusals:
+        planner.refusals.append(refusals.format_v3(planner.changes))
+    if planner.refusals:
+        return EvolutionPlan(refusals=tuple(planner.refusals))
+    spelling = {fold(column.name): column.name for column in columns}
+    return EvolutionPlan(
+        changes=tuple(planner.changes),
+        columns=tuple(columns),
+        unique_key=tuple(spelling[fold(key)] for key in policy.unique_key),
+        removed=tuple(planner.removed),
+        ignored=tuple(planner.ignored),
+        warnings=tuple(planner.warnings),
+    )
 
 
 def check_source_names(names: Sequence[str], unique_key: Sequence[str] = ()) -> tuple[Refusal, ...]:
     """Return what is wrong with the names that a model returns, whatever its table looks like."""
     if not names:
-        return (
-            Refusal(
-                columns=(),
-                reason="The model returns no columns.",
-                remedy="A table cannot be loaded from it: check what the model selects from.",
-            ),
-        )
-    refusals = [_ambiguous("The model returns", group) for group in collisions(names)]
-    refusals.extend(_reserved(name) for name in names if is_reserved(name))
-    refusals.extend(_check_unique_key(names, unique_key))
-    return tuple(refusals)
-
-
-def check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Refusal]:
-    """Yield what is wrong with the names of the table and of the batch, alone and together."""
-    source_names = [f.name for f in source.fields]
-    yield from (_ambiguous("The table has", g) for g in collisions(f.name for f in target.fields))
-    yield from check_source_names(source_names, policy.unique_key)
-    if not policy.add_columns:
-        in_target = {fold(f.name) for f in target.fields}
-        missing = tuple(key for key in policy.unique_key if fold(key) not in in_target)
-        if missing:
-            yield Refusal(
-                columns=missing,
-                reason=f"The unique_key {_listed(missing)} is not a column of the table.",
-                remedy="Set `on_schema_change: append_new_columns_preserve` to add it, or change "
-                "the `unique_key`.",
-            )
-
-
-def _plan_columns(target: Schema, source: Schema, policy: Policy) -> EvolutionPlan:
-    source_fields = {fold(f.name): f for f in source.fields}
-    target_names = {fold(f.name): f.name for f in target.fields}
-    refusals: list[Refusal] = []
-    columns: list[ProjectedColumn] = []
-    removed: list[str] = []
-    for old in target.fields:
-        new = source_fields.get(fold(old.name))
-        if new is None:
-            removed.append(old.name)
-        projected = _project(old, new, policy)
-        if isinstance(projected, Refusal):
-            refusals.append(projected)
-        else:
-            columns.append(projected)
-
-    added: list[AddColumn] = []
-    ignored: list[str] = []
-    paths = _nested_paths(target)
-    for new in source.fields:
-        if fold(new.name) in target_names:
-            continue
-        if not policy.add_columns:
-            ignored.append(new.name)
-        elif fold(new.name) in paths:
-            refusals.append(_same_path(new.name))
-        else:
-            added.append(AddColumn(new.name, new.field_type, policy.docs.get(fold(new.name)) or None))
-            columns.append(ProjectedColumn(new.name, Keep(new.name)))
-    spelling = {**{fold(change.name): change.name for change in added}, **target_names}
-    return EvolutionPlan(
-        changes=tuple(added),
-        columns=tuple(columns),
-        unique_key=tuple(spelling[fold(key)] for key in policy.unique_key),
-        removed=tuple(removed),
-        ignored=tuple(ignored),
-        refusals=tuple(refusals),
-    )
-
-
-def _project(old: NestedField, new: NestedField | None, policy: Policy) -> ProjectedColumn | Refusal:
-    if new is None:
-        if old.required:
-            return Refusal(
-                columns=(old.name,),
-                types=(type_text(old.field_type),),
-                reason=f"Column {quote(old.name)} is NOT NULL in the table, and the model no longer "
-                "returns it, so it cannot be padded with NULL.",
-                remedy="Return it from the model again, or make it optional "
-                f"(ALTER TABLE ... ALTER COLUMN {quote(old.name)} DROP NOT NULL).",
-            )
-        try:
-            return ProjectedColumn(old.name, Pad(spark_type(old.field_type)))
-        except NoSparkType:
-            return Refusal(
-                columns=(old.name,),
-                types=(str(old.field_type),),
-                reason=f"Column {quote(old.name)} of the table has the Iceberg type {old.field_type}, "
-                "which Spark cannot write.",
-                remedy="Load this table with an engine that can.",
-            )
-    if old.required and fold(new.name) not in policy.columns_without_null:
-        return Refusal(
-            columns=(old.name,),
-            types=(type_text(old.field_type),),
-            reason=f"Column {quote(old.name)} is NOT NULL in the table, and the batch holds a NULL in it.",
-            remedy="Keep NULLs out of it in the model, or make it optional "
-            f"(ALTER TABLE ... ALTER COLUMN {quote(old.name)} DROP NOT NULL).",
-        )
-    if is_same(new.field_type, old.field_type):
-        return ProjectedColumn(old.name, Keep(new.name))
-    if is_safe_upcast(new.field_type, old.field_type):
-        return ProjectedColumn(old.name, Cast(new.name, spark_type(old.field_type)))
-    return Refusal(
-        columns=(old.name,),
-        types=(type_text(old.field_type), type_text(new.field_type)),
-        reason=f"Column {quote(old.name)} is {type_text(old.field_type)} in the table, and the model "
-        f"returns {type_text(new.field_type)}.",
-        remedy=f"Cast it to {type_text(old.field_type)} in the model, or return it under a new name, "
-        "fill that for old rows, and retire the old name.",
-    )
-
-
-def _check_unique_key(names: Sequence[str], unique_key: Sequence[str]) -> Iterable[Refusal]:
+        return (refusals.no_columns(),)
+    found = [refusals.ambiguous("The model returns", group) for group in collisions(names)]
+    found.extend(refusals.reserved(name) for name in names if is_reserved(name))
     returned = {fold(name) for name in names}
     missing = tuple(key for key in unique_key if fold(key) not in returned)
     if missing:
-        yield Refusal(
-            columns=missing,
-            reason=f"The unique_key {_listed(missing)} is not produced by the model, which returns "
-            f"{_listed(names)}.",
-            remedy="Return it from the model, or change the `unique_key`.",
+        found.append(refusals.key_not_produced(missing, names))
+    return tuple(found)
+
+
+def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Refusal]:
+    for where, schema in (("The table has", target), ("The model returns", source)):
+        for path, struct in _structs(schema):
+            # Top-level names of the source are checked below, together with what else can be wrong there.
+            if path or schema is target:
+                groups = collisions(f.name for f in struct.fields)
+                inside = f"{where}, in {path_text(path)}," if path else where
+                yield from (refusals.ambiguous(inside, group) for group in groups)
+    yield from check_source_names([f.name for f in source.fields], policy.unique_key)
+    in_target = {fold(f.name) for f in target.fields}
+    renamed = {fold(new) for new in policy.renames.values()}
+    if policy.add_columns:
+        added = [f.name for f in source.fields if fold(f.name) not in in_target | renamed]
+        together = [*(f.name for f in target.fields), *added]
+        if not collisions(together[: len(target.fields)]) and not collisions(f.name for f in source.fields):
+            found = collisions(together)
+            yield from (refusals.ambiguous("With the model's, the table would have", g) for g in found)
+    else:
+        missing = tuple(key for key in policy.unique_key if fold(key) not in in_target | renamed)
+        if missing:
+            yield refusals.key_not_in_table(missing)
+
+
+@dataclass
+class _Planner:
+    """Walks the target beside the source, and collects what has to be done."""
+
+    target: Schema
+    policy: Policy
+    renames: dict[int, str]
+    changes: list[Change] = field(default_factory=list)
+    removed: list[Path] = field(default_factory=list)
+    ignored: list[Path] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    _paths: set[str] | None = None
+
+    def columns(self, source: Schema) -> list[ProjectedColumn]:
+        """Plan all columns; return the refreshed list."""
+        members = self._members((), self.target.fields, source.fields)
+        return [ProjectedColumn(m.name, m.source, m.projection) for m in members]
+
+    def _members(
+        self, parent: Path, old_fields: Sequence[NestedField], new_fields: Sequence[NestedField]
+    ) -> list[StructMember]:
+        """Plan the fields of a struct or the columns of the table: old ones in place, then new ones."""
+        returned = {fold(f.name): f for f in new_fields}
+        known: set[str] = set()
+        members: list[StructMember] = []
+        for old in old_fields:
+            path = (*parent, old.name)
+            name = self.renames.get(old.field_id, old.name)
+            if name != old.name:
+                self.changes.append(RenameField(path, name))
+            known.add(fold(name))
+            new = returned.get(fold(name))
+            projection = self._pad(path, old) if new is None else self._align(path, old, new)
+            members.append(StructMember(name, new.name if new is not None else None, projection))
+            if not parent:
+                self._describe(path, name, old)
+        for new in new_fields:
+            if fold(new.name) not in known:
+                members.extend(self._add(parent, new))
+        return members
+
+    def _add(self, parent: Path, new: NestedField) -> Iterable[StructMember]:
+        path = (*parent, new.name)
+        if not self.policy.add_columns:
+            self.ignored.append(path)
+            return
+        if self._is_path_taken(path, new):
+            self.refusals.append(refusals.same_path(path))
+        elif parent:
+            self.changes.append(AddField(path, new.field_type))
+        elif fold(new.name) in self.policy.facts.partition_names:
+            self.refusals.append(refusals.partition_name(new.name))
+        else:
+            doc = (self.policy.docs or {}).get(fold(new.name)) or None
+            self.changes.append(AddColumn((new.name,), new.field_type, doc))
+            self._warn_of_former(new)
+        yield StructMember(new.name, new.name, Keep())
+
+    def _pad(self, path: Path, old: NestedField) -> Projection:
+        self.removed.append(path)
+        if old.field_id in self.policy.facts.partition_sources:
+            self.warnings.append(
+                f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows "
+                "of this run go to the partition NULL."
+            )
+        if old.required:
+            self._relax(path, old, refusals.removed_not_null)
+        try:
+            return Pad(spark_type(old.field_type))
+        except NoSparkType:
+            self.refusals.append(refusals.no_spark_type(path, old.field_type))
+            return Keep()
+
+    def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
+        if old.field_id in self.target.identifier_field_ids:
+            self.refusals.append(refusals.identifier_field(path, old.field_type))
+        elif self.policy.relax_not_null:
+            self.changes.append(RelaxNotNull(path))
+        else:
+            self.refusals.append(refuse(path, old.field_type))
+
+    def _align(self, path: Path, old: NestedField, new: NestedField) -> Projection:
+        """Plan a column or field that both sides have."""
+        may_be_null = len(path) > 1 or fold(new.name) not in self.policy.columns_without_null
+        if old.required and may_be_null:
+            self._relax(path, old, refusals.null_in_not_null)
+        return self._convert(path, old.field_type, new.field_type)
+
+    def _convert(self, path: Path, old: IcebergType, new: IcebergType) -> Projection:
+        """Plan how a value of the type ``new`` gets into a place of the type ``old``."""
+        if is_same(new, old) and not self._needs_descent(old):
+            return Keep()
+        if isinstance(old, StructType) and isinstance(new, StructType):
+            return self._nested(path, old, new, lambda: self._struct(path, old, new))
+        if isinstance(old, ListType) and isinstance(new, ListType):
+            return self._nested(path, old, new, lambda: self._list(path, old, new))
+        if isinstance(old, MapType) and isinstance(new, MapType):
+            return self._nested(path, old, new, lambda: self._map(path, old, new))
+        if is_safe_upcast(new, old):
+            return Cast(spark_type(old))
+        if is_widening(old, new):
+            if self.policy.type_widening:
+                self.changes.append(WidenType(path, old, new))
+            else:
+                self.refusals.append(refusals.widening_off(path, old, new))
+            return Keep()
+        self.refusals.append(refusals.type_differs(path, old, new))
+        return Keep()
+
+    def _nested(self, path: Path, old: IcebergType, new: IcebergType, build: Build) -> Projection:
+        """Plan inside a struct, list or map, and take that back if nested evolution is off and was needed."""
+        marks = [len(found) for found in self._findings()]
+        projection = build()
+        if self.policy.nested_evolution or marks == [len(found) for found in self._findings()]:
+            return projection
+        for found, mark in zip(self._findings(), marks, strict=True):
+            del found[mark:]
+        self.refusals.append(refusals.nested_off(path, old, new))
+        return Keep()
+
+    def _findings(self) -> tuple[list[Any], ...]:
+        return self.changes, self.removed, self.ignored, self.refusals
+
+    def _struct(self, path: Path, old: StructType, new: StructType) -> Projection:
+        members = self._members(path, old.fields, new.fields)
+        in_place = len(members) == len(new.fields) and all(
+            member.projection == Keep() and member.source == there.name
+            for member, there in zip(members, new.fields, strict=True)
+        )
+        return Keep() if in_place else RebuildStruct(tuple(members))
+
+    def _list(self, path: Path, old: ListType, new: ListType) -> Projection:
+        inside = (*path, "element")
+        if old.element_required:
+            self._relax(inside, old.element_field, refusals.null_in_not_null)
+        element = self._convert(inside, old.element_type, new.element_type)
+        return element if element == Keep() else RebuildList(element)
+
+    def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
+        if not is_same(new.key_type, old.key_type) or self._renamed_in(old.key_type):
+            self.refusals.append(refusals.map_key_differs(path, old, new))
+        inside = (*path, "value")
+        if old.value_required:
+            self._relax(inside, old.value_field, refusals.null_in_not_null)
+        value = self._convert(inside, old.value_type, new.value_type)
+        return value if value == Keep() else RebuildMap(value)
+
+    def _describe(self, path: Path, name: str, old: NestedField) -> None:
+        doc = (self.policy.docs or {}).get(fold(name))
+        if doc is not None and doc != (old.doc or ""):
+            self.changes.append(SetDoc((path[0],), doc))
+
+    def _warn_of_former(self, new: NestedField) -> None:
+        former = self.policy.facts.former.get(fold(new.name))
+        if former is not None:
+            self.warnings.append(
+                f"Column {quote(new.name)} was in the table before, as field {former.field_id} of type "
+                f"{former.type}, until schema {former.dropped_by_schema_id} dropped it (schema "
+                f"{former.last_schema_id} had it last). It is added as a new column: its old values do not "
+                "come back."
+            )
+
+    def _needs_descent(self, type_: IcebergType) -> bool:
+        """Tell whether a type that both sides share has something inside that needs a change all the same."""
+        return any(
+            child.field_id in self.renames or child.required or self._needs_descent(child.field_type)
+            for child in _children(type_)
+            # Keys are always required, by the spec.
+            if not (isinstance(type_, MapType) and child.field_id == type_.key_id)
         )
 
+    def _renamed_in(self, type_: IcebergType) -> bool:
+        return any(
+            child.field_id in self.renames or self._renamed_in(child.field_type) for child in _children(type_)
+        )
 
-def _nested_paths(schema: Schema) -> frozenset[str]:
-    """Return the folded dotted path of each nested field: Iceberg looks fields up by it."""
+    def _is_path_taken(self, path: Path, new: NestedField) -> bool:
+        """Tell whether a new field, or one inside it, would have the dotted path of another one.
 
-    def walk(prefix: str, value: object) -> Iterable[str]:
-        children: Iterable[NestedField] = ()
-        if isinstance(value, StructType):
-            children = value.fields
-        elif isinstance(value, ListType):
-            children = (value.element_field,)
-        elif isinstance(value, MapType):
-            children = (value.key_field, value.value_field)
-        for child in children:
-            path = f"{prefix}.{child.name}"
-            yield fold(path)
-            yield from walk(path, child.field_type)
-
-    return frozenset(path for f in schema.fields for path in walk(f.name, f.field_type))
-
-
-def _ambiguous(where: str, group: tuple[str, ...]) -> Refusal:
-    return Refusal(
-        columns=group,
-        reason=f"{where} columns whose names differ by case only: {_listed(group)}. Spark cannot tell "
-        "them apart.",
-        remedy="Rename all but one of them.",
-    )
+        Iceberg looks fields up by dotted path, also without the ``element`` and ``value`` in it, and a schema
+        where one path leads to two fields is invalid. The paths of the new field are taken from then on.
+        """
+        if self._paths is None:
+            self._paths = {name for f in self.target.fields for name in _dotted_paths((), f)}
+        mine = set(_dotted_paths(path[:-1], new))
+        if mine & self._paths:
+            return True
+        self._paths |= mine
+        return False
 
 
-def _reserved(name: str) -> Refusal:
-    return Refusal(
-        columns=(name,),
-        reason=f"The model returns the column {quote(name)}, a name that Iceberg keeps for its metadata "
-        "columns: a table that has it can be neither read nor changed by Spark.",
-        remedy="Give the column another name in the model.",
-    )
+def _dotted_paths(parent: Path, f: NestedField) -> Iterable[str]:
+    """Yield the folded dotted paths of a field and of all in it, each in full and in short."""
+    path = (*parent, f.name)
+    yield fold(".".join(path))
+    yield fold(".".join(name for name in path if name not in ("element", "value")) or f.name)
+    for child in _children(f.field_type):
+        yield from _dotted_paths(path, child)
 
 
-def _same_path(name: str) -> Refusal:
-    return Refusal(
-        columns=(name,),
-        reason=f"The model returns the new column {quote(name)}, but the table has a nested field with "
-        "that path, and Iceberg cannot hold both.",
-        remedy="Give the column another name in the model.",
-    )
+def _children(type_: IcebergType) -> tuple[NestedField, ...]:
+    if isinstance(type_, StructType):
+        return type_.fields
+    if isinstance(type_, ListType):
+        return (type_.element_field,)
+    if isinstance(type_, MapType):
+        return (type_.key_field, type_.value_field)
+    return ()
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(quote(name) for name in names)
+def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
+    """Yield the schema and each struct in it, with its path, outer ones first."""
+
+    def walk(path: Path, type_: IcebergType) -> Iterable[tuple[Path, StructType]]:
+        if isinstance(type_, StructType):
+            yield path, type_
+        for child in _children(type_):
+            yield from walk((*path, child.name), child.field_type)
+
+    return walk((), schema.as_struct())

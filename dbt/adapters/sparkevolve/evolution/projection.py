@@ -1,50 +1,123 @@
-"""How each column of the refreshed list gets its value from the staged batch."""
+"""How each column of the refreshed list gets its value from the staged batch.
+
+A projection is a small tree that mirrors the type. Nested values are rebuilt by name: Spark would write the
+fields of a struct by position, and so swap them without an error.
+"""
 
 from dataclasses import dataclass
+from typing import Union
 
-from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Take the staged column ``source`` as it is."""
+    """Take the value as it is."""
 
-    source: str
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression.
 
-    def render(self, alias: str) -> str:
-        """Return the SELECT expression; ``alias`` names the staged table."""
-        return f"{alias}.{quote(self.source)}"
+        Args:
+            value: the expression of the staged value.
+            depth: how many lambdas enclose it; keeps their variables apart.
+        """
+        return value
 
 
 @dataclass(frozen=True)
 class Cast:
-    """Take the staged column ``source``, cast up to the wider Spark SQL type ``type``."""
+    """Cast the value up to the wider Spark SQL type ``type``."""
 
-    source: str
     type: str
 
-    def render(self, alias: str) -> str:
-        """Return the SELECT expression; ``alias`` names the staged table."""
-        return f"CAST({alias}.{quote(self.source)} AS {self.type})"
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        return f"CAST({value} AS {self.type})"
 
 
 @dataclass(frozen=True)
 class Pad:
-    """Write NULL of the Spark SQL type ``type``: the model does not return this column."""
+    """Write NULL of the Spark SQL type ``type``: the model does not return this value."""
 
     type: str
 
-    def render(self, alias: str) -> str:
-        """Return the SELECT expression; ``alias`` is not needed for it."""
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression; the value is not needed for it."""
         return f"CAST(NULL AS {self.type})"
 
 
-Projection = Keep | Cast | Pad
+@dataclass(frozen=True)
+class StructMember:
+    """A field of a rebuilt struct.
+
+    Attributes:
+        name: its name in the table.
+        source: its name in the staged struct, or None where that has no such field.
+        projection: how its value is made.
+    """
+
+    name: str
+    source: str | None
+    projection: "Projection"
+
+
+@dataclass(frozen=True)
+class RebuildStruct:
+    """Build the struct anew, field by field and by name; NULL stays NULL."""
+
+    members: tuple[StructMember, ...]
+
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        parts = []
+        for member in self.members:
+            inner = value if member.source is None else f"{value}.{quote(member.source)}"
+            parts.append(f"{string_literal(member.name)}, {member.projection.render(inner, depth)}")
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
+
+
+@dataclass(frozen=True)
+class RebuildList:
+    """Build each element anew; order and NULL elements stay."""
+
+    element: "Projection"
+
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        variable = f"element_{depth}"
+        return f"transform({value}, {variable} -> {self.element.render(variable, depth + 1)})"
+
+
+@dataclass(frozen=True)
+class RebuildMap:
+    """Build each value of a map anew; keys stay."""
+
+    value: "Projection"
+
+    def render(self, value: str, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        key, variable = f"key_{depth}", f"value_{depth}"
+        return f"transform_values({value}, ({key}, {variable}) -> {self.value.render(variable, depth + 1)})"
+
+
+Projection = Union[Keep, Cast, Pad, RebuildStruct, RebuildList, RebuildMap]
 
 
 @dataclass(frozen=True)
 class ProjectedColumn:
-    """A column of the refreshed list and where its value comes from."""
+    """A column of the refreshed list and where its value comes from.
+
+    Attributes:
+        name: its name in the table after the evolution.
+        source: its name in the staged batch, or None if it is padded.
+        projection: how its value is made.
+    """
 
     name: str
+    source: str | None
     projection: Projection
+
+    def render(self, alias: str) -> str:
+        """Return the SELECT expression; ``alias`` names the staged table."""
+        value = alias if self.source is None else f"{alias}.{quote(self.source)}"
+        return self.projection.render(value)

@@ -61,4 +61,4 @@ def insert_statement(target: str, staged: str, columns: Sequence[ProjectedColumn
 
 
 def _select_item(column: ProjectedColumn) -> str:
-    return f"{column.projection.render(SOURCE_ALIAS)} AS {quote(column.name)}"
+    return f"{column.render(SOURCE_ALIAS)} AS {quote(column.name)}"

@@ -39,6 +39,9 @@ _SPARK_NAMES: dict[type[IcebergType], str] = {
     BinaryType: "binary",
 }
 
+# How many decimal digits the integers of a type can have.
+_INTEGER_DIGITS: dict[type[IcebergType], int] = {IntegerType: 10, LongType: 19}
+
 
 class NoSparkType(ValueError):
     """An Iceberg type that Spark SQL has no name for.
@@ -103,10 +106,29 @@ def is_same(source: IcebergType, target: IcebergType) -> bool:
 
 def is_safe_upcast(source: IcebergType, target: IcebergType) -> bool:
     """Tell whether each value of ``source`` can be cast to the wider ``target`` without any loss."""
+    if isinstance(target, DecimalType):
+        digits = _INTEGER_DIGITS.get(type(source))
+        if digits is not None:
+            return target.precision - target.scale >= digits
+        return (
+            isinstance(source, DecimalType)
+            and source != target
+            and target.scale >= source.scale
+            and target.precision - target.scale >= source.precision - source.scale
+        )
     if isinstance(source, IntegerType):
-        return isinstance(target, LongType)
-    if isinstance(source, FloatType):
-        return isinstance(target, DoubleType)
-    if isinstance(source, DecimalType) and isinstance(target, DecimalType):
-        return source.scale == target.scale and source.precision < target.precision
-    return False
+        return isinstance(target, LongType | DoubleType)
+    return isinstance(source, FloatType) and isinstance(target, DoubleType)
+
+
+def is_widening(old: IcebergType, new: IcebergType) -> bool:
+    """Tell whether a column of the type ``old`` may become ``new`` without rewriting any data.
+
+    These three are what the table spec allows in format version 2 ("Schema Evolution", type promotion).
+    PyIceberg 0.12 accepts more, a changed decimal scale among it, after which old data is read wrong.
+    """
+    if isinstance(old, DecimalType) and isinstance(new, DecimalType):
+        return old.scale == new.scale and old.precision < new.precision
+    if isinstance(old, IntegerType):
+        return isinstance(new, LongType)
+    return isinstance(old, FloatType) and isinstance(new, DoubleType)

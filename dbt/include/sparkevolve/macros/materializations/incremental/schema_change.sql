@@ -34,19 +34,22 @@
 
 
 {% macro sparkevolve__log_evolution(relation, load) %}
-  {% for name in load.added %}
-    {% do log(relation ~ ': added column ' ~ adapter.quote(name), info=True) %}
+  {% for change in load.changes %}
+    {% do log(relation ~ ': ' ~ change, info=True) %}
+  {% endfor %}
+  {% for warning in load.warnings %}
+    {% do exceptions.warn(relation ~ ': ' ~ warning) %}
   {% endfor %}
   {% for name in load.new_keys %}
     {% do exceptions.warn(
-      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, which '
-      ~ 'no row with another value there replaces.'
+      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, so they '
+      ~ 'do not match the batch and stay.'
     ) %}
   {% endfor %}
   {% for name in load.removed %}
-    {% do log(relation ~ ': column ' ~ adapter.quote(name) ~ ' is not in the model, padded with NULL', info=True) %}
+    {% do log(relation ~ ': ' ~ name ~ ' is not in the model, padded with NULL', info=True) %}
   {% endfor %}
   {% for name in load.ignored %}
-    {% do log(relation ~ ': column ' ~ adapter.quote(name) ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
+    {% do log(relation ~ ': ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
   {% endfor %}
 {% endmacro %}

@@ -12,7 +12,7 @@
     {% do sparkevolve__config_error('incremental_strategy', strategy, strategies) %}
   {% endif %}
 
-  {% set on_schema_change = config.get('on_schema_change') or 'ignore' %}
+  {% set on_schema_change = config.get('on_schema_change', 'ignore') %}
   {% set reactions = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
   {% if on_schema_change == 'sync_all_columns' %}
     {% do exceptions.raise_compiler_error(
@@ -29,11 +29,29 @@
       {% do sparkevolve__config_error(name, config.get(name), [only]) %}
     {% endif %}
   {% endfor %}
-  {% for name in ['column_renames', 'audits'] %}
-    {% if config.get(name) %}
-      {% do sparkevolve__config_error(name, config.get(name), ['none: this version does not have it']) %}
+  {% if config.get('audits') %}
+    {% do sparkevolve__config_error('audits', config.get('audits'), ['none: this version does not have it']) %}
+  {% endif %}
+
+  {% set switches = {} %}
+  {% for name in ['type_widening', 'relax_not_null', 'nested_evolution'] %}
+    {% set value = config.get(name, true) %}
+    {% if value is not boolean %}
+      {% do sparkevolve__config_error(name, value, ['true', 'false']) %}
     {% endif %}
+    {# Under `fail` nothing of the table may change. #}
+    {% do switches.update({name: value and on_schema_change != 'fail'}) %}
   {% endfor %}
+
+  {% set unmappable_types = config.get('unmappable_types', 'string') %}
+  {% if unmappable_types not in ['string', 'fail'] %}
+    {% do sparkevolve__config_error('unmappable_types', unmappable_types, ['string', 'fail']) %}
+  {% endif %}
+
+  {% set column_renames = config.get('column_renames') or {} %}
+  {% if column_renames is not mapping %}
+    {% do sparkevolve__config_error('column_renames', column_renames, ['a mapping of old to new names']) %}
+  {% endif %}
 
   {% set retries = config.get('commit_retries', 4) %}
   {% if retries is not integer or retries < 0 %}
@@ -47,6 +65,11 @@
     'add_columns': on_schema_change in ['append_new_columns', 'append_new_columns_preserve'],
     'predicates': [predicates] if predicates is string else predicates,
     'commit_retries': retries,
+    'column_renames': column_renames,
+    'unmappable_types': unmappable_types,
+    'type_widening': switches.type_widening,
+    'relax_not_null': switches.relax_not_null,
+    'nested_evolution': switches.nested_evolution,
   }) %}
 {% endmacro %}
 

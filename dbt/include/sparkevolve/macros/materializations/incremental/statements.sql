@@ -1,22 +1,29 @@
-{# The model's SQL, checked against its contract if there is one. #}
-{% macro sparkevolve__model_sql() %}
+{# The model's query, checked against its contract if there is one, in names and types that Iceberg can store.
+   Returns `sql` and `columns`. #}
+{% macro sparkevolve__model_query(target_relation, settings, known_columns=[]) %}
+  {% set sql = compiled_code.rstrip().rstrip(';') %}
   {% if config.get('contract').enforced %}
-    {% do get_assert_columns_equivalent(compiled_code) %}
-    {% do return(get_select_subquery(compiled_code)) %}
+    {% do get_assert_columns_equivalent(sql) %}
+    {% set sql = get_select_subquery(sql) %}
   {% endif %}
-  {% do return(compiled_code) %}
+  {% set query = adapter.storable_query(target_relation, sql, settings, known_columns) %}
+  {% for warning in query.warnings %}
+    {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
+  {% endfor %}
+  {% do return(query) %}
 {% endmacro %}
 
 
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
-{% macro sparkevolve__stage_batch(target_relation) %}
+{% macro sparkevolve__stage_batch(target_relation, settings, known_columns=[], with_rows=true) %}
+  {% set sql = sparkevolve__model_query(target_relation, settings, known_columns).sql %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('stage_batch') %}
     create table {{ staged }} using iceberg
     {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
     as
-    {{ sparkevolve__model_sql() }}
+    {{ sql if with_rows else 'select * from (\n' ~ sql ~ '\n) as model_rows where false' }}
   {% endcall %}
   {% do return(staged) %}
 {% endmacro %}
@@ -37,9 +44,7 @@
       {{ sql }}
     {% endcall %}
   {% else %}
-    {% call noop_statement('main', 'OK, an empty batch', 'OK', 0) %}
-      -- the batch was empty
-    {% endcall %}
+    {% do sparkevolve__nothing_run('OK, an empty batch') %}
   {% endfor %}
 {% endmacro %}
 
@@ -60,33 +65,27 @@
 {% endmacro %}
 
 
-{# The first run, or a full refresh. #}
+{# The first run, or a full refresh of an Iceberg table. #}
 {% macro sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
-  {% set sql = sparkevolve__model_sql() %}
-  {% set names = get_columns_in_query(sql) | list %}
-  {% do adapter.check_model_columns(target_relation, names, settings.unique_key) %}
-  {% set replace = existing_relation is not none and existing_relation.is_iceberg %}
-  {% if replace %}
+  {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% if existing_relation is not none %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
-    {% set removed = sparkevolve__diff_columns(names, old_names).removed %}
+    {% set removed = sparkevolve__diff_columns(query.columns, old_names).removed %}
     {% if removed %}
       {% do exceptions.warn(
         'The full refresh of ' ~ target_relation ~ ' takes away the columns that the model no longer returns: '
         ~ removed | join(', ') ~ '. Set `full_refresh: false` on the model to rule that out.'
       ) %}
     {% endif %}
-  {% elif existing_relation is not none %}
-    {% do adapter.drop_relation(existing_relation) %}
   {% endif %}
-  {% do sparkevolve__create_table(target_relation, sql, replace) %}
+  {% do sparkevolve__create_table(target_relation, query.sql, replace=existing_relation is not none) %}
 {% endmacro %}
 
 
-{# A view becomes a table. The model may read the view, so its rows are staged before the view goes. #}
-{% macro sparkevolve__replace_view(target_relation, existing_relation, settings) %}
-  {% set staged = sparkevolve__stage_batch(target_relation) %}
-  {% set names = adapter.get_columns_in_relation(staged) | map(attribute='name') | list %}
-  {% do adapter.check_model_columns(target_relation, names, settings.unique_key) %}
+{# A view, or in a full refresh a table of another format, becomes an Iceberg table. The model may read it, and
+   may fail, so its rows are staged before the old relation goes. #}
+{% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
+  {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
 {% endmacro %}

@@ -1,0 +1,68 @@
+"""What a model's configuration and its table's state allow an evolution to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class FormerColumn:
+    """A top-level column that the table had once, and that somebody has dropped.
+
+    Attributes:
+        name: its name when it was last there.
+        field_id: its field id, which a new column of this name does not get.
+        type: its type, as text.
+        last_schema_id: the last schema that had it.
+        dropped_by_schema_id: the first schema without it.
+    """
+
+    name: str
+    field_id: int
+    type: str
+    last_schema_id: int
+    dropped_by_schema_id: int
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """What matters of a table beside its schema.
+
+    Attributes:
+        format_version: of the Iceberg table format.
+        former: columns that somebody dropped, by folded name.
+        partition_names: folded names of all fields that any partition spec of the table has had. Iceberg
+            keeps them from columns, but for a field that only repeats the column of its name.
+        partition_sources: ids of the fields that the table is partitioned by now.
+    """
+
+    format_version: int = 2
+    former: Mapping[str, FormerColumn] = field(default_factory=dict)
+    partition_names: frozenset[str] = frozenset()
+    partition_sources: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What an evolution may do.
+
+    Attributes:
+        add_columns: add what only the source has, columns and fields; if false leave it out.
+        type_widening: widen a column's type where the spec allows it; if false refuse.
+        relax_not_null: make a required field optional where NULL has to be written; if false refuse.
+        nested_evolution: let structs, lists and maps differ from the table's; if false refuse.
+        unique_key: the columns that identify a row, in any case, without quotes; empty for ``append``.
+        renames: new last name by the dotted path of a column or field, as the user wrote them.
+        docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
+        columns_without_null: folded names of staged columns that hold no NULL in this batch.
+        facts: what matters of the table beside its schema.
+    """
+
+    add_columns: bool = True
+    type_widening: bool = True
+    relax_not_null: bool = True
+    nested_evolution: bool = True
+    unique_key: tuple[str, ...] = ()
+    renames: Mapping[str, str] = field(default_factory=dict)
+    docs: Mapping[str, str] | None = None
+    columns_without_null: frozenset[str] = frozenset()
+    facts: TableFacts = field(default_factory=TableFacts)

@@ -1,0 +1,87 @@
+"""The record of schema commits that this adapter keeps in a table's properties, bounded in size."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.evolution.changes import Change
+from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.types import type_text
+
+PREFIX = "sparkevolve.schema."
+# Metadata files carry all properties: each entry is read and written again by every later commit.
+MOST_ENTRIES = 50
+_LONGEST_ENTRY = 4000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one schema commit did.
+
+    Attributes:
+        schema_id: the schema that it made.
+        changes: texts of the changes by what they did: added, widened, relaxed, renamed, described.
+        invocation_id: of the dbt command.
+        at: when, in ISO 8601, UTC.
+        source: fingerprint of what the model returned, see ``fingerprint``.
+    """
+
+    schema_id: int
+    changes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    invocation_id: str = ""
+    at: str = ""
+    source: str = ""
+
+
+def fingerprint(source: Schema) -> str:
+    """Return a short text that is equal for two sources with the same names and types in the same order."""
+    text = ";".join(f"{f.name}:{type_text(f.field_type)}" for f in source.fields)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def new_properties(
+    schema_id: int, changes: Sequence[Change], invocation_id: str, at: str, source: str
+) -> dict[str, str]:
+    """Return the property that records a commit; the texts of a huge one are cut to their number."""
+    by_verb: dict[str, list[str]] = {}
+    for change in changes:
+        by_verb.setdefault(change.verb, []).append(path_text(change.path))
+    entry = {**by_verb, "invocation_id": invocation_id, "at": at, "source": source}
+    text = json.dumps(entry, ensure_ascii=False, sort_keys=True)
+    if len(text) > _LONGEST_ENTRY:
+        counted = {verb: [f"{len(texts)} fields"] for verb, texts in by_verb.items()}
+        text = json.dumps(
+            {**counted, "invocation_id": invocation_id, "at": at, "source": source}, sort_keys=True
+        )
+    return {f"{PREFIX}{schema_id}": text}
+
+
+def outdated_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of the oldest entries, so many that one more has room."""
+    ids = sorted(int(name[len(PREFIX) :]) for name in properties if _is_entry(name))
+    return tuple(f"{PREFIX}{schema_id}" for schema_id in ids[: max(0, len(ids) - MOST_ENTRIES + 1)])
+
+
+def read(properties: Mapping[str, str]) -> dict[int, Entry]:
+    """Return the entries by schema id; one that somebody has spoiled is left out."""
+    entries: dict[int, Entry] = {}
+    for name, text in properties.items():
+        if not _is_entry(name):
+            continue
+        try:
+            values = json.loads(text)
+        except ValueError:
+            continue
+        if isinstance(values, dict):
+            schema_id = int(name[len(PREFIX) :])
+            changes = {verb: tuple(map(str, v)) for verb, v in values.items() if isinstance(v, list)}
+            plain = {key: str(values.get(key, "")) for key in ("invocation_id", "at", "source")}
+            entries[schema_id] = Entry(schema_id, changes, **plain)
+    return entries
+
+
+def _is_entry(name: str) -> bool:
+    return name.startswith(PREFIX) and name[len(PREFIX) :].isdigit()

@@ -1,0 +1,219 @@
+"""Why a batch is not loaded: one function for each reason, so that its words stand in one place."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyiceberg.types import IcebergType
+
+from dbt.adapters.sparkevolve.evolution.names import path_text, quote
+from dbt.adapters.sparkevolve.evolution.types import type_text
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a batch cannot be loaded into its table.
+
+    Attributes:
+        columns: the names or paths that it is about.
+        types: their types as text, the table's first, where types are the reason; else empty.
+        reason: what is wrong.
+        remedy: what the user can do.
+    """
+
+    columns: tuple[str, ...]
+    reason: str
+    remedy: str
+    types: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in backticks, separated by commas."""
+    return ", ".join(quote(name) for name in names)
+
+
+def no_columns() -> Refusal:
+    """The model returns no columns."""
+    return Refusal(
+        columns=(),
+        reason="The model returns no columns.",
+        remedy="A table cannot be loaded from it: check what the model selects from.",
+    )
+
+
+def ambiguous(where: str, group: tuple[str, ...]) -> Refusal:
+    """Names that differ by case only, or by what Spark takes for case."""
+    return Refusal(
+        columns=group,
+        reason=f"{where} columns whose names differ only in ways that Spark ignores: {listed(group)}. Spark "
+        "cannot tell them apart.",
+        remedy="Rename all but one of them.",
+    )
+
+
+def reserved(name: str) -> Refusal:
+    """A name of one of Iceberg's metadata columns."""
+    return Refusal(
+        columns=(name,),
+        reason=f"The model returns the column {quote(name)}, a name that Iceberg keeps for its metadata "
+        "columns: a table that has it can be neither read nor changed by Spark.",
+        remedy="Give the column another name in the model.",
+    )
+
+
+def same_path(path: Path) -> Refusal:
+    """A new column or field whose dotted path, or one in it, is that of another."""
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The model returns the new column {path_text(path)}, but the table has another field with "
+        "the same dotted path, and Iceberg cannot hold both.",
+        remedy="Give the column another name in the model.",
+    )
+
+
+def key_not_produced(missing: tuple[str, ...], returned: Iterable[str]) -> Refusal:
+    """The model does not return its key."""
+    return Refusal(
+        columns=missing,
+        reason=f"The unique_key {listed(missing)} is not produced by the model, which returns "
+        f"{listed(returned)}.",
+        remedy="Return it from the model, or change the `unique_key`.",
+    )
+
+
+def key_not_in_table(missing: tuple[str, ...]) -> Refusal:
+    """The key is new, and nothing may be added."""
+    return Refusal(
+        columns=missing,
+        reason=f"The unique_key {listed(missing)} is not a column of the table.",
+        remedy="Set `on_schema_change: append_new_columns_preserve` to add it, or change the `unique_key`.",
+    )
+
+
+def removed_not_null(path: Path, type_: IcebergType) -> Refusal:
+    """A required field that the model no longer returns, and that may not be relaxed."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_text(type_),),
+        reason=f"Column {path_text(path)} is NOT NULL in the table, and the model no longer returns it, "
+        "so it cannot be padded with NULL.",
+        remedy="Return it from the model again, or set `relax_not_null: true` to make it optional.",
+    )
+
+
+def null_in_not_null(path: Path, type_: IcebergType) -> Refusal:
+    """A NULL for a required field that may not be relaxed."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_text(type_),),
+        reason=f"Column {path_text(path)} is NOT NULL in the table, and the batch may hold a NULL in it.",
+        remedy="Keep NULLs out of it in the model, or set `relax_not_null: true` to make it optional.",
+    )
+
+
+def identifier_field(path: Path, type_: IcebergType) -> Refusal:
+    """A required field that Iceberg does not let become optional."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_text(type_),),
+        reason=f"Column {path_text(path)} is an identifier field of the table, which cannot be NULL, and the "
+        "model does not return a value for it in each row.",
+        remedy="Return it from the model, or take it out of the identifier fields "
+        f"(ALTER TABLE ... DROP IDENTIFIER FIELDS {path_text(path)}).",
+    )
+
+
+def type_differs(path: Path, old: IcebergType, new: IcebergType, why: str = "") -> Refusal:
+    """Two types of which the table's cannot hold the model's values."""
+    in_table, in_batch = type_text(old), type_text(new)
+    cast = f"Cast it to {in_table} in the model, or return it"
+    if in_table == in_batch:
+        # Spark has one type for what are two in Iceberg, such as string for uuid: no cast helps.
+        in_table, in_batch, cast = str(old), str(new), "Return it"
+    return Refusal(
+        columns=(".".join(path),),
+        types=(in_table, in_batch),
+        reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
+        remedy=f"{cast} under a new name, fill that for old rows, and retire the old name.",
+    )
+
+
+def widening_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+    """A type that could be widened, but may not."""
+    return type_differs(path, old, new, " It could be widened, but `type_widening` is false.")
+
+
+def nested_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+    """A nested difference that may not be evolved."""
+    return type_differs(path, old, new, " The fields in it differ, and `nested_evolution` is false.")
+
+
+def partition_name(name: str) -> Refusal:
+    """A new column with the name of a partition field."""
+    return Refusal(
+        columns=(name,),
+        reason=f"The model returns the new column {quote(name)}, but a partition spec of the table has, or "
+        "once had, a field of that name, and Iceberg cannot hold both.",
+        remedy="Give the column another name in the model.",
+    )
+
+
+def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+    """Iceberg does not evolve the keys of a map."""
+    return type_differs(path, old, new, " The keys of a map cannot evolve.")
+
+
+def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
+    """A column that Spark cannot write at all."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(str(type_),),
+        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark cannot "
+        "write.",
+        remedy="Load this table with an engine that can.",
+    )
+
+
+def format_v3(changes: Iterable[object]) -> Refusal:
+    """A schema change of a table that PyIceberg cannot commit to."""
+    wanted = "; ".join(str(change) for change in changes)
+    return Refusal(
+        columns=(),
+        reason="The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch "
+        f"needs changes of its columns: {wanted}.",
+        remedy="Make these changes with ALTER TABLE in Spark, then run the model again.",
+    )
+
+
+def rename_both_exist(old: Path, new: str) -> Refusal:
+    """A rename whose new name is taken."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the table has both.",
+        remedy="Take the rename out of the configuration, or rename one of the two by hand.",
+    )
+
+
+def rename_old_returned(old: Path, new: str) -> Refusal:
+    """A rename whose old name the model still returns."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the model still returns "
+        "the old name.",
+        remedy="Return it under the new name from the model.",
+    )
+
+
+def unmappable(path: Path, type_: str) -> Refusal:
+    """A type of Spark that Iceberg lacks, and ``unmappable_types: fail``."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_,),
+        reason=f"The model returns {path_text(path)} of the type {type_}, which Iceberg cannot store, and "
+        "`unmappable_types` is 'fail'.",
+        remedy="Cast it in the model.",
+    )

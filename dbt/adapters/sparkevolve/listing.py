@@ -1,0 +1,130 @@
+"""What there is in Spark and in the catalog: relations, their columns, what ``dbt docs`` shows of them."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.impl import BaseAdapter
+from dbt.adapters.base.relation import BaseRelation, InformationSchema
+from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.catalog import COMMENT_PROPERTY, IcebergCatalog
+from dbt.adapters.sparkevolve.column import SparkEvolveColumn
+from dbt.adapters.sparkevolve.evolution.types import type_text
+
+if TYPE_CHECKING:
+    import agate
+
+_CATALOG_COLUMNS = [
+    "table_database",
+    "table_schema",
+    "table_name",
+    "table_type",
+    "table_comment",
+    "table_owner",
+    "column_name",
+    "column_index",
+    "column_type",
+    "column_comment",
+]
+
+
+class ListingAdapter(SparkAdapter):
+    """The part of the adapter that looks and changes nothing, but for dropping a whole schema."""
+
+    catalog: IcebergCatalog
+
+    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+        """Return a relation; without ``database`` it is looked for in the profile's catalog."""
+        found: BaseRelation | None = BaseAdapter.get_relation(
+            self, database or self.catalog.name, schema, identifier
+        )
+        return found
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return the tables and views of a schema, with three questions however many there are."""
+        schema, catalog = str(schema_relation.schema), schema_relation.database
+        where = str(schema_relation.without_identifier())
+        listed = self._names_shown(f"show tables in {where}")
+        views = self._names_shown(f"show views in {where}")
+        iceberg = self.catalog.table_names(schema) if catalog == self.catalog.name else frozenset()
+        return [
+            self.Relation.create(
+                database=catalog,
+                schema=schema,
+                identifier=name,
+                type=RelationType.View if name in views else RelationType.Table,
+                is_iceberg=name in iceberg,
+                is_delta=False,
+                is_hudi=False,
+            )
+            for name in sorted({*listed, *views, *iceberg})
+        ]
+
+    def _names_shown(self, sql: str) -> frozenset[str]:
+        try:
+            _, rows = self.execute(sql, fetch=True)
+        except DbtRuntimeError as exc:
+            absent = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
+            if any(sign in str(exc) for sign in absent):
+                return frozenset()
+            raise
+        # namespace, name, isTemporary
+        return frozenset(str(row[1]) for row in rows if not row[2])
+
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
+        """Return the columns of a relation; those of an Iceberg table with the exact types of its schema.
+
+        DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
+        name that begins with ``#``.
+        """
+        table = self.catalog.find(relation)
+        if table is None:
+            described = super().get_columns_in_relation(relation)
+            return [SparkEvolveColumn(column=c.column, dtype=c.dtype) for c in described]
+        return [
+            SparkEvolveColumn(column=field.name, dtype=type_text(field.field_type))
+            for field in table.schema().fields
+        ]
+
+    def drop_schema(self, relation: BaseRelation) -> None:
+        """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
+        for inside in self.list_relations_without_caching(relation):
+            self.drop_relation(inside)  # type: ignore[no-untyped-call]
+        super().drop_schema(relation)
+
+    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
+        """Return what ``dbt docs`` shows, for all catalogs that the project uses."""
+        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
+
+    def _get_one_catalog(
+        self, information_schema: InformationSchema, schemas: set[str], used_schemas: Any
+    ) -> "agate.Table":
+        from dbt_common.clients.agate_helper import table_from_data_flat
+
+        database = information_schema.database
+        rows = [
+            row
+            for schema in sorted(schemas)
+            for relation in self.list_relations(database, schema)
+            for row in self._catalog_rows(relation)
+        ]
+        return table_from_data_flat(rows, _CATALOG_COLUMNS)
+
+    def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
+        table = self.catalog.find(relation)
+        if table is not None:
+            comment = table.properties.get(COMMENT_PROPERTY)
+            owner = table.properties.get("owner")
+            columns = [(f.name, type_text(f.field_type), f.doc) for f in table.schema().fields]
+        else:
+            comment = owner = None
+            columns = [(c.column, c.dtype, None) for c in self.get_columns_in_relation(relation)]
+        for index, (name, dtype, doc) in enumerate(columns):
+            values = (
+                *(relation.database, relation.schema, relation.identifier, str(relation.type)),
+                *(comment, owner, name, index, dtype, doc),
+            )
+            yield dict(zip(_CATALOG_COLUMNS, values, strict=True))
