@@ -127,7 +127,7 @@ def test_a09_each_strategy_acts_on_a_new_column(
     ids = scenario.field_ids()
     scenario.model("select 1 as id, cast(1.5 as float) as val, 7 as batch_no", incremental_strategy=strategy)
     run = scenario.run()
-    assert f"{scenario.relation()}: added column `batch_no`" in run.log
+    assert f"{scenario.relation()}: add column `batch_no` int" in run.log
     assert scenario.rows() == rows
     assert scenario.types() == {"id": "int", "val": "float", "batch_no": "int"}
     assert scenario.field_ids() == {**ids, "batch_no": 3}
@@ -163,7 +163,7 @@ def test_a11_a_renamed_column_is_one_removed_and_one_new(scenario: Scenario) -> 
     ids = scenario.field_ids()
     scenario.model("select 2 as id, 'bob' as customer")
     run = scenario.run()
-    assert f"{scenario.relation()}: added column `customer`" in run.log
+    assert f"{scenario.relation()}: add column `customer` string" in run.log
     assert f"{scenario.relation()}: column `cust` is not in the model, padded with NULL" in run.log
     assert scenario.columns() == ["id", "cust", "customer"]
     assert scenario.rows() == [(1, "ann", None), (2, None, "bob")]

@@ -57,8 +57,8 @@ def test_b03_a_table_that_has_case_twins_is_refused(scenario: Scenario, lake: Ca
     run = scenario.fail()
     assert run.message.endswith(
         f"The batch cannot be loaded into {scenario.relation()}, and nothing was written to it:\n"
-        "    * The table has columns whose names differ by case only: `qty`, `QTY`. "
-        "Spark cannot tell them apart. Rename all but one of them."
+        "    * The table has columns whose names differ only in ways that Spark ignores: `qty`, "
+        "`QTY`. Spark cannot tell them apart. Rename all but one of them."
     )
     assert scenario.state() == state
     assert scenario.tables() == ["t"]

@@ -210,7 +210,7 @@ def test_c12_backtick(scenario: Scenario) -> None:
     describe(scenario, "", [{"name": "we`ird", "description": "a ` in it"}])
     scenario.model("select 1 as id, 2 as `we``ird`", **DOCS)
     run = scenario.run()
-    assert f"{scenario.relation()}: added column `we``ird`" in run.log
+    assert f"{scenario.relation()}: add column `we``ird` int" in run.log
     assert scenario.columns() == ["id", "we`ird"]
     assert scenario.rows() == [(1, 2)]
     assert scenario.docs() == {"id": None, "we`ird": "a ` in it"}

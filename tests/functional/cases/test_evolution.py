@@ -31,8 +31,8 @@ def test_i07_relaxing_can_be_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 2 as o", relax_not_null=False)
     run = scenario.fail()
     assert (
-        "Column `v` is NOT NULL in the table, and the model no longer returns it, so it cannot be padded with "
-        "NULL. Return it from the model again, or set `relax_not_null: true` to make it optional."
+        "Column `v` is NOT NULL in the table, and the model no longer returns it, so it cannot be padded "
+        "with NULL. Return it from the model again, or set `relax_not_null: true` to make it optional."
         in run.message
     )
     assert scenario.state() == before
@@ -120,8 +120,8 @@ def test_a_column_that_somebody_dropped_comes_back_new_and_with_a_warning(scenar
     scenario.model("select 2 as id, 'again' as note")
     run = scenario.run()
     assert (
-        "Column `note` was in the table before, as field 2 of type string, until schema 1 dropped it (schema 0 "
-        "had it last). It is added as a new column: its old values do not come back." in run.log
+        "Column `note` was in the table before, as field 2 of type string, until schema 1 dropped it (schema "
+        "0 had it last). It is added as a new column: its old values do not come back." in run.log
     )
     assert scenario.field_ids() == {"id": 1, "note": 3}
     assert scenario.rows() == [(1, None), (2, "again")]
@@ -156,8 +156,8 @@ def test_i05_a_new_column_named_like_a_partition_field(scenario: Scenario) -> No
     scenario.model("select 1 as id, current_timestamp() as ts, date'2024-01-01' as ts_day")
     run = scenario.fail()
     assert (
-        "The model returns the new column `ts_day`, but a partition spec of the table has, or once had, a field of "
-        "that name, and Iceberg cannot hold both." in run.message
+        "The model returns the new column `ts_day`, but a partition spec of the table has, or once had, a "
+        "field of that name, and Iceberg cannot hold both." in run.message
     )
     assert scenario.state() == before
     scenario.sql(f"alter table {scenario.relation()} drop partition field ts_day")

@@ -47,9 +47,9 @@
     ) %}
   {% endfor %}
   {% for name in load.removed %}
-    {% do log(relation ~ ': ' ~ name ~ ' is not in the model, padded with NULL', info=True) %}
+    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, padded with NULL', info=True) %}
   {% endfor %}
   {% for name in load.ignored %}
-    {% do log(relation ~ ': ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
+    {% do log(relation ~ ': column ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
   {% endfor %}
 {% endmacro %}
