@@ -109,7 +109,8 @@ class TestEmptyFlagSeed(BaseTestEmptySeedFlag):
 
 
 class TestMetadataWithEmptyFlag(MetadataWithEmptyFlag):
-    # Without the model that drops a column, which Spark's macro refuses; and Spark has no varchar without length.
+    # Without the model that drops a column, which Spark's macro refuses; and Spark has no varchar without
+    # length.
     @pytest.fixture(scope="class")
     def models(self) -> dict[str, str]:
         return {
