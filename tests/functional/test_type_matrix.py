@@ -106,8 +106,8 @@ TAIL = """
 `time` at all, so a table with such a column is refused as a whole.
 
 A new column gets the type that this page shows as **kept**: `tinyint` and `smallint` become `int`, `varchar`
-and `char` become `string`. `decimal(22,2)` shows that an `int` or `bigint` is cast to a decimal that holds all
-its digits.
+and `char` become `string`. `decimal(22,2)` shows that an `int` or `bigint` is cast to a decimal that holds
+all its digits.
 
 On Spark 4.1 VARIANT (as JSON text) and TIME are stored **as string**, as intervals are.
 """

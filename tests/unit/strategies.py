@@ -223,12 +223,140 @@ def _any_schema(columns: list[tuple[str, IcebergType, bool]]) -> Schema:
     return Schema(*fields.values())
 
 
-_ANY_SCHEMAS = st.lists(
-    st.tuples(NAMES | RESERVED_IN_ANY_CASE, st.sampled_from((*_TYPES, *_FOREIGN, TimeType())), st.booleans()),
-    max_size=5,
-).map(_any_schema)
+_ANY_NAMES = st.sampled_from(("id", "ID", "x", "X", "a.b", "ß", "_pos", "_File")) | NAMES
+_ANY_TYPES = st.sampled_from((StringType(), *_TYPES, *_FOREIGN, TimeType()))
+_ANY_SCHEMAS = st.lists(st.tuples(_ANY_NAMES, _ANY_TYPES, st.booleans()), max_size=4).map(_any_schema)
 
 
 def any_pairs() -> st.SearchStrategy[tuple[Schema, Schema]]:
     """Pairs of a table and a batch that may have anything wrong with them."""
     return st.tuples(_ANY_SCHEMAS, _ANY_SCHEMAS)
+
+
+# Tables with nested columns, and batches that differ from them at every level.
+
+_PLAIN = st.sampled_from(
+    ("id", "Id", "x", "X", "Last Name", "a`b", "#x", "0", "ß", "É", "é", "quote'", "名前", "order", "y", "Z")
+)
+_WIDER = {
+    IntegerType(): LongType(),
+    FloatType(): DoubleType(),
+    DecimalType(9, 2): DecimalType(10, 2),
+}
+_LEAVES = st.sampled_from(
+    (*_WIDER, *_WIDER.values(), StringType(), DateType(), BooleanType(), TimestamptzType())
+)
+
+
+@st.composite
+def _nested_types(draw: st.DrawFn, depth: int) -> IcebergType:
+    kind = draw(st.sampled_from(("leaf", "leaf", "struct", "list", "map"))) if depth else "leaf"
+    if kind == "leaf":
+        return draw(_LEAVES)
+    inner = _nested_types(depth - 1)
+    if kind == "list":
+        return array(1, draw(inner), required=draw(st.booleans()))
+    if kind == "map":
+        return MapType(1, StringType(), 2, draw(inner), value_required=draw(st.booleans()))
+    return StructType(*draw(_nested_fields(depth - 1)))
+
+
+@st.composite
+def _nested_fields(draw: st.DrawFn, depth: int) -> tuple[NestedField, ...]:
+    names = distinct(draw(st.lists(_PLAIN, min_size=1, max_size=3)))
+    return tuple(
+        NestedField(1, name, draw(_nested_types(depth)), required=draw(st.booleans())) for name in names
+    )
+
+
+def _differing(draw: st.DrawFn, old: IcebergType) -> IcebergType:
+    """Return a type whose values can be loaded into ``old`` once that has evolved."""
+    if isinstance(old, StructType):
+        return StructType(*_differing_fields(draw, old.fields))
+    if isinstance(old, ListType):
+        return array(1, _differing(draw, old.element_type))
+    if isinstance(old, MapType):
+        return mapping(1, old.key_type, _differing(draw, old.value_type))
+    narrower = {wide: narrow for narrow, wide in _WIDER.items()}
+    return draw(st.sampled_from((old, _WIDER.get(old, old), narrower.get(old, old))))
+
+
+def _differing_fields(draw: st.DrawFn, old: Iterable[NestedField]) -> list[NestedField]:
+    old = list(old)
+    fields = []
+    for f in old:
+        if draw(st.integers(0, 3)):
+            name = recase(f.name, draw(MASKS))
+            fields.append(NestedField(1, name, _differing(draw, f.field_type), required=False))
+    new = [name for name in draw(st.lists(_PLAIN, max_size=2)) if draw(st.booleans())]
+    names = [f.name for f in old]
+    for name in distinct([*names, *new])[len(names) :]:
+        new_type = _optional(draw(_nested_types(1)))
+        fields.append(NestedField(1, name, new_type, required=False))
+    if not fields:
+        fields.append(NestedField(1, "a field that nothing has", StringType(), required=False))
+    return draw(st.permutations(fields))
+
+
+def _optional(iceberg_type: IcebergType) -> IcebergType:
+    """Return the type as Spark stages it: everything in it may be NULL."""
+    return rebuilt(iceberg_type, count(1))
+
+
+def _numbered(fields: Iterable[NestedField]) -> Schema:
+    """Return a schema in which each field has an id of its own."""
+    ids = count(1)
+
+    def renumbered(iceberg_type: IcebergType) -> IcebergType:
+        if isinstance(iceberg_type, StructType):
+            return StructType(
+                *(
+                    NestedField(next(ids), f.name, renumbered(f.field_type), required=f.required)
+                    for f in iceberg_type.fields
+                )
+            )
+        if isinstance(iceberg_type, ListType):
+            element = renumbered(iceberg_type.element_type)
+            return array(next(ids), element, required=iceberg_type.element_required)
+        if isinstance(iceberg_type, MapType):
+            value = renumbered(iceberg_type.value_type)
+            required = iceberg_type.value_required
+            return MapType(next(ids), iceberg_type.key_type, next(ids), value, value_required=required)
+        return iceberg_type
+
+    struct_type = renumbered(StructType(*fields))
+    assert isinstance(struct_type, StructType)
+    return Schema(*struct_type.fields)
+
+
+@st.composite
+def nested_loads(draw: st.DrawFn) -> tuple[Schema, Schema]:
+    """Pairs of a table and a batch that can be loaded into it, and that may differ at every level."""
+    table = draw(_nested_fields(3))
+    return _numbered(table), _numbered(_differing_fields(draw, table))
+
+
+def nested_variant(schema: Schema, mask: int, seed: int) -> Schema:
+    """Return the same fields, at each level in other cases and another order."""
+
+    def varied(iceberg_type: IcebergType) -> IcebergType:
+        if isinstance(iceberg_type, StructType):
+            fields = [
+                NestedField(f.field_id, recase(f.name, mask), varied(f.field_type), required=f.required)
+                for f in iceberg_type.fields
+            ]
+            random.Random(seed).shuffle(fields)
+            return StructType(*fields)
+        if isinstance(iceberg_type, ListType):
+            return ListType(
+                iceberg_type.element_id, varied(iceberg_type.element_type), element_required=False
+            )
+        if isinstance(iceberg_type, MapType):
+            value = varied(iceberg_type.value_type)
+            ids = iceberg_type.key_id, iceberg_type.key_type, iceberg_type.value_id
+            return MapType(*ids, value, value_required=False)
+        return iceberg_type
+
+    struct_type = varied(schema.as_struct())
+    assert isinstance(struct_type, StructType)
+    return Schema(*struct_type.fields)

@@ -351,7 +351,10 @@ def table_facts(table: Table) -> TableFacts:
         format_version=metadata.format_version,
         former=_former_columns(table),
         partition_names=frozenset(
-            fold(f.name) for f in partition_fields if not isinstance(f.transform, IdentityTransform)
+            fold(f.name)
+            for f in partition_fields
+            if not isinstance(f.transform, IdentityTransform)
+            or fold(f.name) != fold(table.schema().find_column_name(f.source_id) or "")
         ),
         partition_sources=frozenset(f.source_id for f in table.spec().fields),
     )

@@ -352,6 +352,20 @@ def test_get_relation_and_drop(scenario: Scenario) -> None:
     assert [row[1] for row in scenario.sql(f"show tables in `lake`.`{scenario.schema}`")] == ["tab_2"]
 
 
+@pytest.mark.parametrize("materialized", ["table", "view"])
+def test_columns_under_the_empty_flag(scenario: Scenario, materialized: str) -> None:
+    """A relation from ``ref()`` renders as a subquery then, which cannot be described."""
+    plain = {"unique_key": None, "on_schema_change": None}
+    scenario.model("select 1 as id, 'a' as note", "source", materialized=materialized, **plain)
+    columns = "{{ adapter.get_columns_in_relation(ref('source')) | map(attribute='quoted') | join(', ') }}"
+    scenario.model(f"select {columns} from {{{{ ref('source') }}}}", materialized="table", **plain)
+    scenario.run("--select", "source")
+    scenario.run("--empty", "--select", "t")
+    assert (scenario.columns(), scenario.rows()) == (["id", "note"], [])
+    scenario.run("--select", "t")
+    assert scenario.rows() == [(1, "a")]
+
+
 def test_source_freshness(scenario: Scenario) -> None:
     scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
     scenario.sql(f"create table {scenario.relation('events')} as select current_timestamp() as at")

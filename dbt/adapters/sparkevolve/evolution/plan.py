@@ -17,7 +17,14 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetDoc,
     WidenType,
 )
-from dbt.adapters.sparkevolve.evolution.names import collisions, fold, is_reserved, path_text, quote
+from dbt.adapters.sparkevolve.evolution.names import (
+    collisions,
+    fold,
+    is_reserved,
+    path_text,
+    quote,
+    unquote,
+)
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
     Cast,
@@ -136,7 +143,7 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
                 yield from (refusals.ambiguous(inside, group) for group in groups)
     yield from check_source_names([f.name for f in source.fields], policy.unique_key)
     in_target = {fold(f.name) for f in target.fields}
-    renamed = {fold(new) for new in policy.renames.values()}
+    renamed = {fold(unquote(str(new))) for new in policy.renames.values()}
     if policy.add_columns:
         added = [f.name for f in source.fields if fold(f.name) not in in_target | renamed]
         together = [*(f.name for f in target.fields), *added]
@@ -189,7 +196,20 @@ class _Planner:
         for new in new_fields:
             if fold(new.name) not in known:
                 members.extend(self._add(parent, new))
+        self._check_together(parent, [member.name for member in members])
         return members
+
+    def _check_together(self, parent: Path, names: Sequence[str]) -> None:
+        """Refuse names that the table would have after all renames and additions, and could not live with."""
+        where = (
+            f"With the model's, the table would have, in {path_text(parent)},"
+            if parent
+            else ("With the model's, the table would have")
+        )
+        self.refusals.extend(refusals.ambiguous(where, group) for group in collisions(names))
+        if not parent:
+            renamed = set(self.renames.values())
+            self.refusals.extend(refusals.reserved(n) for n in names if n in renamed and is_reserved(n))
 
     def _add(self, parent: Path, new: NestedField) -> Iterable[StructMember]:
         path = (*parent, new.name)

@@ -38,7 +38,7 @@ class Entry:
 
 def fingerprint(source: Schema) -> str:
     """Return a short text that is equal for two sources with the same names and types in the same order."""
-    text = ";".join(f"{f.name}:{type_text(f.field_type)}" for f in source.fields)
+    text = json.dumps([(f.name, type_text(f.field_type)) for f in source.fields])
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -84,4 +84,5 @@ def read(properties: Mapping[str, str]) -> dict[int, Entry]:
 
 
 def _is_entry(name: str) -> bool:
-    return name.startswith(PREFIX) and name[len(PREFIX) :].isdigit()
+    number = name.removeprefix(PREFIX)
+    return name != number and number.isascii() and number.isdigit()

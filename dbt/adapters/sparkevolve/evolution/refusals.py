@@ -198,6 +198,16 @@ def rename_both_exist(old: Path, new: str) -> Refusal:
     )
 
 
+def rename_twice(old: Path, new: str) -> Refusal:
+    """Two renames of one field, or to one name."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and has another entry for "
+        "that column or to that name.",
+        remedy="Leave one of the two in the configuration.",
+    )
+
+
 def rename_old_returned(old: Path, new: str) -> Refusal:
     """A rename whose old name the model still returns."""
     return Refusal(

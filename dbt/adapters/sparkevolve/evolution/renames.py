@@ -25,6 +25,7 @@ def resolve_renames(
     """
     found: dict[int, str] = {}
     problems: list[Refusal] = []
+    places: set[tuple[str, ...]] = set()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
         located = _locate(target.as_struct(), unquote(str(old_path)))
@@ -33,6 +34,11 @@ def resolve_renames(
         path, siblings, old = located
         if old.name == name:
             continue
+        place = (*path[:-1], fold(name))
+        if place in places or old.field_id in found:
+            problems.append(refusals.rename_twice(path, name))
+            continue
+        places.add(place)
         if any(fold(f.name) == fold(name) and f is not old for f in siblings):
             problems.append(refusals.rename_both_exist(path, name))
             continue

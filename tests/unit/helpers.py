@@ -1,0 +1,96 @@
+"""Short ways to write a schema, a table and its rows in a test."""
+
+from itertools import count
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+    UUIDType,
+)
+
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+TYPES: dict[str, IcebergType] = {
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "date": DateType(),
+    "time": TimeType(),
+    "timestamp": TimestamptzType(),
+    "timestamp_ntz": TimestampType(),
+    "string": StringType(),
+    "uuid": UUIDType(),
+    "fixed": FixedType(16),
+    "binary": BinaryType(),
+}
+
+
+def struct(first_id: int, **fields: IcebergType) -> StructType:
+    """Return a struct of optional fields, whose ids count up from ``first_id``."""
+    return StructType(*(NestedField(first_id + i, name, t) for i, (name, t) in enumerate(fields.items())))
+
+
+def array(element_id: int, element: IcebergType, *, required: bool = False) -> ListType:
+    """Return a list type."""
+    return ListType(element_id, element, element_required=required)
+
+
+def mapping(key_id: int, key: IcebergType, value: IcebergType) -> MapType:
+    """Return a map type, whose value has the id after the key's."""
+    return MapType(key_id, key, key_id + 1, value, value_required=False)
+
+
+def columns(text: str, **nested: IcebergType) -> Schema:
+    """Return the schema that a text such as ``id int not null, Last Name string, s`` describes.
+
+    Columns are parted by a comma and a space. The type is the last word, and all before it is the name.
+    A single word is the name of a column whose type is in ``nested``.
+    """
+    ids = count(1)
+    fields = []
+    for part in text.split(", ") if text else ():
+        required = part.endswith(" not null")
+        spec = part.removesuffix(" not null")
+        name, _, word = spec.rpartition(" ")
+        if spec in nested:
+            name, column_type = spec, nested[spec]
+        elif word.startswith("decimal("):
+            precision, scale = word[len("decimal(") : -1].split(",")
+            column_type = DecimalType(int(precision), int(scale))
+        else:
+            column_type = TYPES[word]
+        fields.append(NestedField(next(ids), name, column_type, required=required))
+    return Schema(*fields)
+
+
+def relation(identifier: str, schema: str = "db", database: str | None = "lake") -> SparkEvolveRelation:
+    """Return a table's relation in the catalog of these tests."""
+    return SparkEvolveRelation.create(  # type: ignore[return-value]
+        database=database, schema=schema, identifier=identifier, type="table"
+    )
+
+
+def append(table: Table, rows: list[dict[str, object]]) -> None:
+    """Append rows in one commit."""
+    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))

@@ -1,0 +1,226 @@
+"""Which module may import what, what macros are called, and that all of them are in the wheel."""
+
+import ast
+import glob
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from setuptools import find_namespace_packages
+
+ROOT = Path(__file__).parents[2]
+ADAPTER = ROOT / "dbt" / "adapters" / "sparkevolve"
+INCLUDE = ROOT / "dbt" / "include" / "sparkevolve"
+MACROS = INCLUDE / "macros"
+PACKAGE = "dbt.adapters.sparkevolve"
+
+MODULES = sorted(ADAPTER.rglob("*.py"))
+PURE = sorted((ADAPTER / "evolution").glob("*.py"))
+SQL = sorted(MACROS.rglob("*.sql"))
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ADAPTER))
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield the module of each import in a file, and for ``from a import b`` both ``a`` and ``a.b``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name(path)} has a relative import"
+            yield str(node.module), node
+            yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
+
+
+def imported(path: Path) -> set[str]:
+    return {module for module, _ in imports(path)}
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def at_run_time(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes that run when the module is imported: none in functions or under TYPE_CHECKING."""
+    waiting: list[ast.AST] = list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting.extend(node.orelse)
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def test_there_is_something_to_check() -> None:
+    assert {name(path) for path in MODULES} > {
+        "catalog.py",
+        "impl.py",
+        "listing.py",
+        "loading.py",
+        "session.py",
+        "thrift.py",
+        "evolution/statements.py",
+    }
+    assert {path.name for path in PURE} >= {
+        *("names.py", "types.py", "changes.py", "plan.py", "projection.py", "policy.py", "refusals.py"),
+        *("renames.py", "record.py", "history.py", "storable.py"),
+    }
+    assert {path.name for path in SQL} >= {"incremental.sql", "adapters.sql", "seed.sql"}
+    assert "pyiceberg.catalog" in imported(ADAPTER / "catalog.py")
+    assert "pyspark" in imported(ADAPTER / "session.py")
+
+
+@pytest.mark.parametrize("path", PURE, ids=name)
+def test_the_evolution_is_pure(path: Path) -> None:
+    """Python's own modules of plain values, PyIceberg's schemas and types, and itself: nothing else."""
+    allowed = (
+        "collections.abc",
+        "dataclasses",
+        "enum",
+        "typing",
+        "re",
+        "itertools",
+        "functools",
+        "hashlib",
+        "json",
+    )
+    allowed += ("pyiceberg.schema", "pyiceberg.types", f"{PACKAGE}.evolution")
+    assert [m for m in imported(path) if not any(within(m, package) for package in allowed)] == []
+
+
+def test_only_the_session_imports_pyspark() -> None:
+    users = {name(path) for path in MODULES if any(within(m, "pyspark") for m in imported(path))}
+    assert users == {"session.py"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_importing_the_adapter_imports_no_pyspark(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in at_run_time(tree):
+        if isinstance(node, ast.Import):
+            assert not any(within(alias.name, "pyspark") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not within(str(node.module), "pyspark")
+
+
+def test_only_the_catalog_does_input_and_output_through_pyiceberg() -> None:
+    plain = ("pyiceberg.schema", "pyiceberg.types")
+    users = {
+        name(path)
+        for path in MODULES
+        if any(within(m, "pyiceberg") and not any(within(m, p) for p in plain) for m in imported(path))
+    }
+    assert users == {"catalog.py"}
+
+
+def test_the_catalog_and_the_statements_do_not_know_each_other() -> None:
+    assert not any(within(m, f"{PACKAGE}.evolution.statements") for m in imported(ADAPTER / "catalog.py"))
+    assert not any(within(m, f"{PACKAGE}.catalog") for m in imported(ADAPTER / "evolution" / "statements.py"))
+
+
+def test_the_plan_and_the_record_are_told_apart_from_the_sql() -> None:
+    """What decides knows no statement, and what loads knows no catalog but its staged batch."""
+    for module in ("plan", "renames", "refusals", "changes", "record", "history"):
+        path = ADAPTER / "evolution" / f"{module}.py"
+        assert not any(within(m, f"{PACKAGE}.evolution.statements") for m in imported(path))
+    known = {m for m in imported(ADAPTER / "loading.py") if within(m, f"{PACKAGE}.catalog")}
+    assert known == {f"{PACKAGE}.catalog", f"{PACKAGE}.catalog.StagedBatch"}
+
+
+def test_only_thrift_imports_the_thrift_client() -> None:
+    users = {
+        name(path)
+        for path in MODULES
+        if any(within(m, "pyhive") or within(m, "TCLIService") for m in imported(path))
+    }
+    assert users <= {"thrift.py", "connections.py"}
+    assert "thrift.py" in users
+
+
+def test_no_module_below_the_adapter_class_imports_it() -> None:
+    users = {name(path) for path in MODULES if any(within(m, f"{PACKAGE}.impl") for m in imported(path))}
+    assert users == {"__init__.py"}
+
+
+@pytest.mark.parametrize("folder", ["dbt", "dbt/adapters", "dbt/include"])
+def test_the_namespace_belongs_to_dbt(folder: str) -> None:
+    assert not (ROOT / folder / "__init__.py").exists()
+
+
+def test_the_adapter_class_is_short() -> None:
+    assert len((ADAPTER / "impl.py").read_text(encoding="utf-8").splitlines()) <= 340
+
+
+def test_the_materialization_reads_like_a_table_of_contents() -> None:
+    path = MACROS / "materializations" / "incremental" / "incremental.sql"
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 60
+
+
+@pytest.mark.parametrize("path", SQL, ids=lambda path: str(path.relative_to(MACROS)))
+def test_every_macro_bears_our_name(path: Path) -> None:
+    tags = re.findall(r"\{%-?\s*(macro|test|materialization)\s+(\w+)", path.read_text(encoding="utf-8"))
+    assert tags, "a file without a macro"
+    assert [
+        tag
+        for tag in tags
+        # What a user types after `dbt run-operation` has no prefix.
+        if tag[0] != "materialization"
+        and tag[1] != "schema_history"
+        and not tag[1].startswith("sparkevolve__")
+    ] == []
+
+
+@pytest.mark.parametrize("path", SQL, ids=lambda path: str(path.relative_to(MACROS)))
+def test_every_macro_of_ours_that_is_called_exists(path: Path) -> None:
+    text = "".join(sql.read_text(encoding="utf-8") for sql in SQL)
+    defined = set(re.findall(r"\{%-?\s*macro\s+(sparkevolve__\w+)", text))
+    called = set(re.findall(r"\b(sparkevolve__\w+)\(", path.read_text(encoding="utf-8")))
+    assert called - defined == set()
+
+
+@pytest.mark.parametrize("path", SQL, ids=lambda path: str(path.relative_to(MACROS)))
+def test_every_method_that_a_macro_calls_can_be_called(path: Path) -> None:
+    from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+
+    called = set(re.findall(r"\badapter\.(\w+)\(", path.read_text(encoding="utf-8")))
+    # What dbt's own wrapper of an adapter offers to macros, beside @available methods.
+    assert called - set(SparkEvolveAdapter._available_) - {"dispatch"} == set()
+
+
+def package_data() -> dict[str, list[str]]:
+    """Return ``package_data`` of setup.py, which is written out there."""
+    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
+    (value,) = [
+        keyword.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "setup"
+        for keyword in node.keywords
+        if keyword.arg == "package_data"
+    ]
+    data: dict[str, list[str]] = ast.literal_eval(value)
+    return data
+
+
+def test_the_wheel_has_every_file_of_the_package() -> None:
+    packages = find_namespace_packages(str(ROOT), include=["dbt", "dbt.*"])
+    in_wheel: set[Path] = set()
+    for package in packages:
+        folder = ROOT / package.replace(".", "/")
+        in_wheel |= set(folder.glob("*.py"))
+        for pattern in package_data().get(package, []):
+            # As setuptools does it.
+            in_wheel |= {folder / hit for hit in glob.glob(pattern, root_dir=folder, recursive=True)}
+    on_disk = {
+        path
+        for folder in (ADAPTER, INCLUDE)
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert set(SQL) < on_disk
+    assert sorted(str(path.relative_to(ROOT)) for path in on_disk - in_wheel) == []

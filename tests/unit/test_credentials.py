@@ -1,0 +1,177 @@
+"""The profile: what it may say, and what is shown of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
+from dbt.adapters.sparkevolve.errors import ProfileError
+
+SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "catalog": "lake"}
+THRIFT = {**SESSION, "method": "thrift", "host": "spark.host"}
+
+
+def credentials(output: dict[str, Any]) -> SparkEvolveCredentials:
+    """Return what dbt makes of an output of ``profiles.yml``."""
+    SparkEvolveCredentials.validate(output)
+    return SparkEvolveCredentials.from_dict(output)
+
+
+def refused(output: dict[str, Any]) -> ProfileError:
+    with pytest.raises(ProfileError) as raised:
+        credentials(output)
+    return raised.value
+
+
+def test_a_profile_of_five_lines_is_enough(tmp_path: Path) -> None:
+    profile = credentials(
+        yaml.safe_load(
+            """
+            type: sparkevolve
+            method: session
+            catalog: lake
+            schema: analytics
+            threads: 4
+            """
+        )
+    )
+    profile.set_base_dir(tmp_path)
+    assert profile.type == "sparkevolve"
+    assert (profile.catalog, profile.database, profile.schema) == ("lake", "lake", "analytics")
+    assert profile.catalog_properties == {}
+    assert profile.spark_config == {}
+    settings = profile.catalog_settings()
+    assert settings.embedded
+    assert settings.sqlite_file == tmp_path / ".sparkevolve" / "catalog.db"
+
+
+def test_the_embedded_catalog_lies_in_the_project_wherever_dbt_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    profile = credentials(SESSION)
+    assert profile.base_dir == tmp_path
+    profile.set_base_dir(Path("project"))
+    assert profile.base_dir == tmp_path / "project"
+
+
+def test_a_thrift_profile_takes_the_settings_of_dbt_spark() -> None:
+    profile = credentials({**THRIFT, "port": 10001, "user": "me", "query_timeout": 30})
+    assert (profile.host, profile.port, profile.user) == ("spark.host", 10001, "me")
+    assert profile.query_timeout == 30
+
+
+def test_a_host_that_a_session_profile_names_stays() -> None:
+    assert credentials({**SESSION, "host": "laptop"}).host == "laptop"
+    assert credentials(SESSION).host == "in-process"
+
+
+def test_the_poll_interval_may_be_a_fraction() -> None:
+    assert credentials(SESSION).poll_interval == 5
+    assert credentials({**SESSION, "poll_interval": 0.5}).poll_interval == 0.5
+
+
+def test_the_database_may_repeat_the_catalog() -> None:
+    assert credentials({**SESSION, "database": "lake"}).database == "lake"
+
+
+@pytest.mark.parametrize("method", ["odbc", "http"])
+def test_another_method_is_refused(method: str) -> None:
+    error = refused({**SESSION, "method": method})
+    assert error.msg == f"`method` of a sparkevolve profile is session or thrift, not {method!r}."
+    assert error.setting == "method"
+
+
+def test_a_missing_method_is_refused() -> None:
+    error = refused({key: value for key, value in SESSION.items() if key != "method"})
+    assert error.msg == "`method` of a sparkevolve profile is session or thrift, not None."
+    assert error.setting == "method"
+
+
+@pytest.mark.parametrize(
+    "catalog", ["my-lake", "a.b", "`lake`", "1lake", "", "lake ", "läke", "a b", "lake\n"]
+)
+def test_a_catalog_of_another_form_is_refused(catalog: str) -> None:
+    error = refused({**SESSION, "catalog": catalog})
+    assert error.msg == (
+        "`catalog` of a sparkevolve profile names the Iceberg catalog in letters, digits and underscores, "
+        f"such as lake; it is {catalog!r}."
+    )
+    assert error.setting == "catalog"
+
+
+def test_a_missing_catalog_is_refused() -> None:
+    error = refused({key: value for key, value in SESSION.items() if key != "catalog"})
+    assert error.msg.endswith("such as lake; it is None.")
+
+
+@pytest.mark.parametrize("catalog", ["lake", "Lake", "_x", "spark_catalog", "l1"])
+def test_a_catalog_may_have_letters_digits_and_underscores(catalog: str) -> None:
+    assert credentials({**SESSION, "catalog": catalog}).database == catalog
+
+
+def test_another_database_is_refused() -> None:
+    error = refused({**SESSION, "database": "analytics"})
+    assert error.msg == "`database` is 'analytics' and `catalog` is 'lake': leave `database` out."
+    assert error.setting == "database"
+
+
+def test_a_missing_schema_is_refused() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        credentials({key: value for key, value in SESSION.items() if key != "schema"})
+    assert raised.value.msg == "Must specify `schema` in profile"
+
+
+def test_a_thrift_profile_without_a_host_is_refused() -> None:
+    with pytest.raises(DbtRuntimeError) as raised:
+        credentials({key: value for key, value in THRIFT.items() if key != "host"})
+    assert raised.value.msg == "Must specify `host` in profile"
+
+
+def test_wrong_catalog_properties_are_refused_when_the_profile_is_read() -> None:
+    error = refused({**SESSION, "catalog_properties": {"type": "nessie"}})
+    assert error.setting == "catalog_properties"
+    assert error.msg.startswith("`catalog_properties` of the catalog `lake` has the type 'nessie', and")
+
+
+SECRETS = {
+    "password": "hidden-1",
+    "token": "hidden-2",
+    "user": "me",
+    "catalog_properties": {
+        "type": "sql",
+        "uri": "postgresql://lake:hidden-3@host/db",
+        "s3.secret-access-key": "hidden-4",
+    },
+    "spark_config": {"spark.hadoop.fs.s3a.secret.key": "hidden-5"},
+    "server_side_parameters": {"spark.x": "hidden-6"},
+}
+
+
+def test_a_session_profile_shows_no_secret() -> None:
+    assert list(credentials({**SESSION, **SECRETS}).connection_info()) == [
+        ("method", "session"),
+        ("catalog", "lake"),
+        ("database", "lake"),
+        ("schema", "analytics"),
+    ]
+
+
+def test_a_thrift_profile_shows_where_the_server_is_and_no_secret() -> None:
+    assert list(credentials({**THRIFT, **SECRETS, "port": 10000}).connection_info()) == [
+        ("method", "thrift"),
+        ("host", "spark.host"),
+        ("port", 10000),
+        ("user", "me"),
+        ("catalog", "lake"),
+        ("database", "lake"),
+        ("schema", "analytics"),
+    ]
+
+
+def test_installations_are_counted_by_host() -> None:
+    assert credentials(THRIFT).unique_field == "spark.host"
+    assert credentials(SESSION).unique_field == "in-process"

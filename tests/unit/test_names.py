@@ -1,0 +1,117 @@
+"""Names: how two are compared, which cannot be used, and how one is written in SQL."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.evolution.names import (
+    RESERVED_NAMES,
+    collisions,
+    fold,
+    is_reserved,
+    quote,
+    string_literal,
+    unquote,
+)
+from tests.unit.strategies import RESERVED
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("CustomerID", "customerid"),
+        ("É", "é"),
+        ("İ", "i̇"),
+        ("ẞ", "ß"),
+        ("ΟΔΟΣ", "οδος"),
+        ("\u212a", "k"),  # the Kelvin sign
+    ],
+)
+def test_names_that_differ_by_case_fold_to_one(name: str, other: str) -> None:
+    assert fold(name) == fold(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("straße", "STRASSE"),
+        ("ß", "ss"),
+        ("\u00b5", "\u03bc"),  # micro sign, Greek mu
+        ("é", "e\u0301"),
+        ("İ", "i"),
+        ("a", "a "),
+        ("a_b", "ab"),
+    ],
+)
+def test_other_names_stay_apart(name: str, other: str) -> None:
+    assert fold(name) != fold(other)
+
+
+def test_the_reserved_names_are_those_of_iceberg() -> None:
+    assert frozenset(RESERVED) == RESERVED_NAMES
+
+
+@pytest.mark.parametrize("name", [*RESERVED, *(name.upper() for name in RESERVED), "_Pos", "_Partition"])
+def test_a_reserved_name_is_reserved_in_any_case(name: str) -> None:
+    assert is_reserved(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["file", "pos", "partition", "_files", "__file", " _file", "_file ", "`_file`", ""]
+)
+def test_a_name_like_a_reserved_one_is_free(name: str) -> None:
+    assert not is_reserved(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "quoted"),
+    [
+        ("id", "`id`"),
+        ("CustomerID", "`CustomerID`"),
+        ("a.b", "`a.b`"),
+        ("a`b", "`a``b`"),
+        ("`", "````"),
+        ("``", "``````"),
+        ("`a`", "```a```"),
+        ("back\\slash", "`back\\slash`"),
+        ("it's", "`it's`"),
+        ("İ", "`İ`"),
+        ("new\nline", "`new\nline`"),
+    ],
+)
+def test_a_name_is_quoted_in_backticks_that_are_doubled_inside(name: str, quoted: str) -> None:
+    assert quote(name) == quoted
+    assert unquote(quoted) == name
+
+
+@pytest.mark.parametrize(
+    "name", ["id", "a b", "a`b", "`ab", "ab`", "`", "``", "`a`, `b`", "`a` and `b`", "`a```b`", "'a'", ""]
+)
+def test_what_is_not_one_whole_quoted_name_keeps_its_backticks(name: str) -> None:
+    assert unquote(name) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "literal"),
+    [
+        ("", "''"),
+        ("plain", "'plain'"),
+        ("it's", "'it\\'s'"),
+        ("a\\b", "'a\\\\b'"),
+        ("\\'", "'\\\\\\''"),
+        ('say "x"', "'say \"x\"'"),
+        ("two\nlines", "'two\nlines'"),
+        ("100%_", "'100%_'"),
+        ("${x}", "'${x}'"),  # substitution is switched off in each session
+        ("µ😀", "'µ😀'"),
+    ],
+)
+def test_a_string_literal_escapes_backslashes_and_quotes(text: str, literal: str) -> None:
+    assert string_literal(text) == literal
+
+
+def test_collisions_are_grouped_in_order_of_first_appearance() -> None:
+    assert collisions(["b", "A", "x", "a", "B", "a"]) == (("b", "B"), ("A", "a", "a"))
+
+
+@pytest.mark.parametrize("listed", [[], ["a"], ["a", "b", "a.b", "ß", "ss", "SS "]])
+def test_names_that_differ_do_not_collide(listed: list[str]) -> None:
+    assert collisions(listed) == ()

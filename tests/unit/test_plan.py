@@ -1,0 +1,797 @@
+"""The plan of an evolution: what is added, padded and left out, and each refusal in its full text."""
+
+import dataclasses
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DecimalType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimeType,
+)
+
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    RelaxNotNull,
+    RenameField,
+    SetDoc,
+    WidenType,
+)
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.projection import (
+    Cast,
+    Keep,
+    Pad,
+    ProjectedColumn,
+    RebuildList,
+    RebuildMap,
+    RebuildStruct,
+    StructMember,
+)
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.statements import insert_statement
+from tests.unit.helpers import TYPES, array, columns, mapping, struct
+from tests.unit.strategies import RESERVED
+
+INT, LONG, STRING = IntegerType(), LongType(), StringType()
+
+
+def plan(target: Schema | str, source: Schema | str, **policy: object) -> EvolutionPlan:
+    target = columns(target) if isinstance(target, str) else target
+    source = columns(source) if isinstance(source, str) else source
+    return plan_evolution(target, source, Policy(**policy))  # type: ignore[arg-type]
+
+
+def one_column(name: str, column_type: IcebergType, *, required: bool = False) -> Schema:
+    return Schema(NestedField(1, name, column_type, required=required))
+
+
+# The numbers of the design
+
+
+def test_a_column_is_added_and_another_is_removed() -> None:
+    assert plan("a int, b string, c int", "a int, b string, d bigint") == EvolutionPlan(
+        changes=(AddColumn(("d",), LONG),),
+        columns=(
+            ProjectedColumn("a", "a", Keep()),
+            ProjectedColumn("b", "b", Keep()),
+            ProjectedColumn("c", None, Pad("int")),
+            ProjectedColumn("d", "d", Keep()),
+        ),
+        removed=(("c",),),
+    )
+
+
+def test_a_column_in_another_case_is_no_change() -> None:
+    assert plan("CustomerID int", "customerid int") == EvolutionPlan(
+        columns=(ProjectedColumn("CustomerID", "customerid", Keep()),)
+    )
+
+
+def test_the_refreshed_columns_are_the_old_ones_and_the_new_one() -> None:
+    evolution = plan("a int, b int", "a int, c int")
+    assert evolution.refreshed == ("a", "b", "c")
+    assert evolution.added == ("c",)
+    assert evolution.removed == (("b",),)
+
+
+def test_a_removed_column_is_padded_in_its_place() -> None:
+    evolution = plan("a int, b decimal(10,2), c string", "a int, c string")
+    assert insert_statement("t", "s", evolution.columns) == (
+        "INSERT INTO t (`a`, `b`, `c`)\n"
+        "SELECT\n"
+        "  DBT_INTERNAL_SOURCE.`a` AS `a`,\n"
+        "  CAST(NULL AS decimal(10,2)) AS `b`,\n"
+        "  DBT_INTERNAL_SOURCE.`c` AS `c`\n"
+        "FROM s AS DBT_INTERNAL_SOURCE"
+    )
+
+
+def test_runs_that_change_a_column_each_end_in_all_columns() -> None:
+    table = columns("a int, b int")
+    for batch, refreshed in [("a int, c int", ("a", "b", "c")), ("a int, d int", ("a", "b", "c", "d"))]:
+        evolution = plan(table, batch)
+        assert evolution.refreshed == refreshed
+        table = columns(", ".join(f"{name} int" for name in evolution.refreshed))
+    assert plan(table, "a int, b int").removed == (("c",), ("d",))
+
+
+# What is kept, cast, padded, added and left out
+
+
+def test_the_same_columns_in_another_order_stay_in_table_order() -> None:
+    assert plan("a int, B string, c date", "C date, A int, b string") == EvolutionPlan(
+        columns=(
+            ProjectedColumn("a", "A", Keep()),
+            ProjectedColumn("B", "b", Keep()),
+            ProjectedColumn("c", "C", Keep()),
+        )
+    )
+
+
+def test_added_columns_come_last_in_the_order_and_spelling_of_the_batch() -> None:
+    evolution = plan("b int", "z int, B int, Y string, a.b date")
+    assert evolution.refreshed == ("b", "z", "Y", "a.b")
+    assert evolution.changes == (
+        AddColumn(("z",), INT),
+        AddColumn(("Y",), STRING),
+        AddColumn(("a.b",), TYPES["date"]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "type_"),
+    [
+        ("x bigint", "X int", "bigint"),
+        ("x double", "x float", "double"),
+        ("x double", "x int", "double"),
+        ("x decimal(10,2)", "x decimal(9,2)", "decimal(10,2)"),
+        ("x decimal(10,3)", "x decimal(9,2)", "decimal(10,3)"),
+        ("x decimal(12,2)", "x int", "decimal(12,2)"),
+        ("x decimal(19,0)", "x bigint", "decimal(19,0)"),
+    ],
+)
+def test_a_narrower_column_is_cast_up(target: str, source: str, type_: str) -> None:
+    assert plan(target, source) == EvolutionPlan(
+        columns=(ProjectedColumn("x", source.split()[0], Cast(type_)),)
+    )
+
+
+def test_a_removed_nested_column_is_padded_with_its_whole_type() -> None:
+    target = columns("id int, s", s=struct(10, a=INT, b=array(12, STRING)))
+    assert plan(target, "id int") == EvolutionPlan(
+        columns=(
+            ProjectedColumn("id", "id", Keep()),
+            ProjectedColumn("s", None, Pad("struct<`a`:int,`b`:array<string>>")),
+        ),
+        removed=(("s",),),
+    )
+
+
+def test_a_nested_column_in_another_case_is_kept() -> None:
+    target = columns("s", s=struct(10, First=INT, second=STRING))
+    source = columns("S", S=struct(20, first=INT, SECOND=STRING))
+    assert plan(target, source) == EvolutionPlan(columns=(ProjectedColumn("s", "S", Keep()),))
+
+
+def test_without_adding_a_new_column_is_left_out_and_a_removed_one_is_padded() -> None:
+    assert plan("a int, b int", "New int, A int, x.y int", add_columns=False) == EvolutionPlan(
+        columns=(ProjectedColumn("a", "A", Keep()), ProjectedColumn("b", None, Pad("int"))),
+        removed=(("b",),),
+        ignored=(("New",), ("x.y",)),
+    )
+
+
+def test_an_added_column_gets_its_description_by_folded_name() -> None:
+    docs = {"new": "what it is", "empty": ""}
+    evolution = plan("a int", "a int, New int, empty int, other int", docs=docs)
+    assert evolution.changes == (
+        AddColumn(("New",), INT, "what it is"),
+        AddColumn(("empty",), INT, None),
+        AddColumn(("other",), INT, None),
+    )
+
+
+def test_an_old_column_gets_a_description_that_differs() -> None:
+    fields = (
+        NestedField(1, "Same", INT, doc="same"),
+        NestedField(2, "Other", INT, doc="old"),
+        NestedField(3, "None", INT),
+        NestedField(4, "gone", INT, doc="x"),
+        NestedField(5, "kept", INT, doc="not in the docs"),
+    )
+    docs = {"same": "same", "other": "It's", "none": "", "gone": ""}
+    evolution = plan(Schema(*fields), "same int, OTHER int, none int, kept int", docs=docs)
+    assert evolution.changes == (SetDoc(("Other",), "It's"), SetDoc(("gone",), ""))
+
+
+def test_the_unique_key_is_spelled_as_the_table_will_spell_it() -> None:
+    evolution = plan(
+        "CustomerID int, x int", "customerid int, Day date, x int", unique_key=("CUSTOMERID", "day")
+    )
+    assert evolution.unique_key == ("CustomerID", "Day")
+    assert not evolution.refusals
+
+
+def test_a_not_null_column_that_holds_no_null_in_the_batch_is_kept() -> None:
+    evolution = plan(
+        "Id int not null, n bigint not null", "iD int, N int", columns_without_null=frozenset({"id", "n"})
+    )
+    assert evolution == EvolutionPlan(
+        columns=(ProjectedColumn("Id", "iD", Keep()), ProjectedColumn("n", "N", Cast("bigint")))
+    )
+
+
+def test_a_batch_without_any_of_the_columns_pads_them_all() -> None:
+    evolution = plan("a int, b string", "c date")
+    assert evolution.removed == (("a",), ("b",))
+    assert evolution.refreshed == ("a", "b", "c")
+
+
+def test_names_that_other_languages_fold_together_are_two_columns() -> None:
+    assert plan("straße int", "straße int, STRASSE int").added == ("STRASSE",)
+
+
+def test_a_dot_in_a_name_beside_a_struct_of_other_fields_is_a_name() -> None:
+    target = columns("s, p", s=struct(10, a=INT), p=INT)
+    source = columns(
+        "s, p, s.b, p.a, s.a.b", s=struct(10, a=INT), p=INT, **{"s.b": INT, "p.a": INT, "s.a.b": INT}
+    )
+    assert plan(target, source).added == ("s.b", "p.a", "s.a.b")
+
+
+# Refusals
+
+
+def refused(target: Schema | str, source: Schema | str, **policy: object) -> tuple[Refusal, ...]:
+    evolution = plan(target, source, **policy)
+    assert evolution == EvolutionPlan(refusals=evolution.refusals), "a refused plan holds nothing else"
+    assert evolution.added == evolution.refreshed == ()
+    return evolution.refusals
+
+
+def test_a_refusal_reads_reason_first_then_remedy() -> None:
+    assert str(Refusal(columns=("a",), reason="It is wrong.", remedy="Do right.")) == "It is wrong. Do right."
+
+
+def test_a_removed_not_null_column_becomes_optional() -> None:
+    evolution = plan("id int, Name string not null", "id int")
+    assert evolution.changes == (RelaxNotNull(("Name",)),)
+    assert evolution.columns[1] == ProjectedColumn("Name", None, Pad("string"))
+
+
+def test_a_not_null_column_that_may_hold_a_null_becomes_optional() -> None:
+    evolution = plan(
+        "Id bigint not null, x int not null", "ID bigint, x int", columns_without_null=frozenset({"x"})
+    )
+    assert evolution.changes == (RelaxNotNull(("Id",)),)
+
+
+def test_a_removed_not_null_column_is_refused_if_it_may_not_be_relaxed() -> None:
+    (refusal,) = refused("id int, Na`me string not null", "id int", relax_not_null=False)
+    assert refusal.columns == ("Na`me",)
+    assert refusal.types == ("string",)
+    assert refusal.reason == (
+        "Column `Na``me` is NOT NULL in the table, and the model no longer returns it, so it cannot be "
+        "padded with NULL."
+    )
+    assert refusal.remedy == (
+        "Return it from the model again, or set `relax_not_null: true` to make it optional."
+    )
+
+
+def test_a_null_in_a_not_null_column_is_refused_if_it_may_not_be_relaxed() -> None:
+    (refusal,) = refused(
+        "Id bigint not null, x int not null",
+        "ID bigint, x int",
+        columns_without_null=frozenset({"x"}),
+        relax_not_null=False,
+    )
+    assert refusal.columns == ("Id",)
+    assert refusal.types == ("bigint",)
+    assert refusal.reason == "Column `Id` is NOT NULL in the table, and the batch may hold a NULL in it."
+    assert refusal.remedy == (
+        "Keep NULLs out of it in the model, or set `relax_not_null: true` to make it optional."
+    )
+
+
+@pytest.mark.parametrize("source", ["x int", "Id int, x int"])
+@pytest.mark.parametrize("relax_not_null", [True, False])
+def test_an_identifier_field_cannot_become_optional(source: str, relax_not_null: bool) -> None:
+    target = Schema(
+        NestedField(1, "Id", INT, required=True), NestedField(2, "x", INT), identifier_field_ids=[1]
+    )
+    (refusal,) = refused(target, source, relax_not_null=relax_not_null)
+    assert refusal.columns == ("Id",)
+    assert refusal.types == ("int",)
+    assert str(refusal) == (
+        "Column `Id` is an identifier field of the table, which cannot be NULL, and the model does not "
+        "return a value for it in each row. Return it from the model, or take it out of the identifier "
+        "fields (ALTER TABLE ... DROP IDENTIFIER FIELDS `Id`)."
+    )
+
+
+def test_an_identifier_field_without_null_in_the_batch_is_kept() -> None:
+    target = Schema(NestedField(1, "Id", INT, required=True), identifier_field_ids=[1])
+    assert plan(target, "id int", columns_without_null=frozenset({"id"})).changes == ()
+
+
+def test_another_type_in_a_not_null_column_without_null_is_refused_for_the_type() -> None:
+    (refusal,) = refused("x int not null", "x string", columns_without_null=frozenset({"x"}))
+    assert refusal.types == ("int", "string")
+
+
+def test_a_removed_column_of_a_type_that_spark_lacks_is_refused() -> None:
+    (refusal,) = refused("id int, at time", "id int")
+    assert refusal.columns == ("at",)
+    assert refusal.types == ("time",)
+    assert refusal.reason == "Column `at` of the table has the Iceberg type time, which Spark cannot write."
+    assert refusal.remedy == "Load this table with an engine that can."
+
+
+def test_a_removed_nested_column_of_a_type_that_spark_lacks_is_refused() -> None:
+    (refusal,) = refused(columns("id int, s", s=struct(10, t=TimeType())), "id int")
+    assert refusal.types == ("struct<10: t: optional time>",)
+    assert str(refusal) == (
+        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark cannot "
+        "write. "
+        "Load this table with an engine that can."
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "in_table", "in_batch"),
+    [
+        (INT, STRING, "int", "string"),
+        (STRING, INT, "string", "int"),
+        (LONG, TYPES["double"], "bigint", "double"),
+        (TYPES["double"], LONG, "double", "bigint"),
+        (LONG, TYPES["float"], "bigint", "float"),
+        (DecimalType(10, 2), DecimalType(10, 3), "decimal(10,2)", "decimal(10,3)"),
+        (DecimalType(10, 2), DecimalType(11, 3), "decimal(10,2)", "decimal(11,3)"),
+        (DecimalType(10, 2), DecimalType(10, 1), "decimal(10,2)", "decimal(10,1)"),
+        (DecimalType(10, 2), INT, "decimal(10,2)", "int"),
+        (TYPES["date"], TYPES["timestamp"], "date", "timestamp"),
+        (TYPES["timestamp"], TYPES["timestamp_ntz"], "timestamp", "timestamp_ntz"),
+        (STRING, TYPES["binary"], "string", "binary"),
+        (struct(10, x=INT), mapping(10, STRING, INT), "struct<`x`:int>", "map<string,int>"),
+        (mapping(10, STRING, INT), array(10, INT), "map<string,int>", "array<int>"),
+        (STRING, struct(10, x=INT), "string", "struct<`x`:int>"),
+        (array(10, INT), STRING, "array<int>", "string"),
+    ],
+)
+def test_a_type_that_could_lose_something_is_refused(
+    target: IcebergType, source: IcebergType, in_table: str, in_batch: str
+) -> None:
+    (refusal,) = refused(one_column("Amount", target), one_column("amount", source))
+    assert refusal.columns == ("Amount",)
+    assert refusal.types == (in_table, in_batch)
+    assert refusal.reason == f"Column `Amount` is {in_table} in the table, and the model returns {in_batch}."
+    assert refusal.remedy == (
+        f"Cast it to {in_table} in the model, or return it under a new name, fill that for old rows, "
+        "and retire the old name."
+    )
+
+
+@pytest.mark.parametrize(
+    ("stored", "staged", "own_names"),
+    [("uuid", "string", ("uuid", "string")), ("fixed", "binary", ("fixed[16]", "binary"))],
+)
+def test_a_column_that_spark_reads_as_another_type_is_refused_with_the_names_of_iceberg(
+    stored: str, staged: str, own_names: tuple[str, str]
+) -> None:
+    (refusal,) = refused(f"x {stored}", f"x {staged}")
+    assert refusal.types == own_names
+    assert str(refusal) == (
+        f"Column `x` is {own_names[0]} in the table, and the model returns {own_names[1]}. Return it under a "
+        "new name, fill that for old rows, and retire the old name."
+    )
+
+
+def test_a_not_null_struct_is_relaxed_since_its_nulls_are_not_counted() -> None:
+    evolution = plan(one_column("s", struct(10, x=INT), required=True), one_column("s", struct(10, x=INT)))
+    assert evolution.changes == (RelaxNotNull(("s",)),)
+    assert evolution.columns == (ProjectedColumn("s", "s", Keep()),)
+
+
+@pytest.mark.parametrize(
+    ("in_table", "in_batch", "path"),
+    [
+        (StructType(NestedField(10, "x", INT, required=True)), struct(10, x=INT), ("S", "x")),
+        (array(10, INT, required=True), array(10, INT), ("S", "element")),
+        (MapType(10, STRING, 11, INT, value_required=True), mapping(10, STRING, INT), ("S", "value")),
+        (
+            array(10, StructType(NestedField(11, "X", INT, required=True))),
+            array(10, struct(11, x=INT)),
+            ("S", "element", "X"),
+        ),
+    ],
+    ids=["struct", "list", "map", "list of structs"],
+)
+def test_an_optional_nested_value_for_a_not_null_one_makes_that_optional(
+    in_table: IcebergType, in_batch: IcebergType, path: tuple[str, ...]
+) -> None:
+    """Spark finds the NULL only in the INSERT, when the DELETE is committed already."""
+    evolution = plan(one_column("S", in_table), one_column("s", in_batch))
+    assert evolution.changes == (RelaxNotNull(path),)
+    assert evolution.columns == (ProjectedColumn("S", "s", Keep()),)
+    (refusal,) = refused(one_column("S", in_table), one_column("s", in_batch), relax_not_null=False)
+    assert refusal.columns == (".".join(path),)
+    assert "may hold a NULL" in refusal.reason
+
+
+# Widening
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (INT, LONG),
+        (TYPES["float"], TYPES["double"]),
+        (DecimalType(10, 2), DecimalType(11, 2)),
+        (DecimalType(9, 0), DecimalType(38, 0)),
+    ],
+)
+def test_a_wider_type_of_the_batch_widens_the_column(old: IcebergType, new: IcebergType) -> None:
+    evolution = plan(one_column("N", old), one_column("n", new))
+    assert evolution == EvolutionPlan(
+        changes=(WidenType(("N",), old, new),), columns=(ProjectedColumn("N", "n", Keep()),)
+    )
+    (refusal,) = refused(one_column("N", old), one_column("n", new), type_widening=False)
+    assert refusal.columns == ("N",)
+    assert refusal.reason.endswith(" It could be widened, but `type_widening` is false.")
+
+
+# Nested fields
+
+
+def test_nested_fields_are_added_padded_and_put_in_the_order_of_the_table() -> None:
+    evolution = plan(
+        one_column("S", struct(10, a=INT, B=LONG, gone=STRING)),
+        one_column("s", struct(10, new=STRING, b=INT, A=INT)),
+    )
+    assert evolution.changes == (AddField(("S", "new"), STRING),)
+    assert evolution.removed == (("S", "gone"),)
+    assert evolution.columns == (
+        ProjectedColumn(
+            "S",
+            "s",
+            RebuildStruct(
+                (
+                    StructMember("a", "A", Keep()),
+                    StructMember("B", "b", Cast("bigint")),
+                    StructMember("gone", None, Pad("string")),
+                    StructMember("new", "new", Keep()),
+                )
+            ),
+        ),
+    )
+
+
+def test_a_nested_field_that_only_comes_last_is_added_without_a_rebuild() -> None:
+    evolution = plan(one_column("s", struct(10, x=INT)), one_column("s", struct(10, x=INT, y=INT)))
+    assert evolution.changes == (AddField(("s", "y"), INT),)
+    assert evolution.columns == (ProjectedColumn("s", "s", Keep()),)
+
+
+def test_elements_and_values_evolve_in_place() -> None:
+    target = columns("l, m", l=array(10, struct(11, x=INT)), m=mapping(20, STRING, struct(22, y=LONG)))
+    source = columns("l, m", l=array(10, struct(11, z=INT, x=LONG)), m=mapping(20, STRING, struct(22, y=INT)))
+    evolution = plan(target, source)
+    assert evolution.changes == (
+        WidenType(("l", "element", "x"), INT, LONG),
+        AddField(("l", "element", "z"), INT),
+    )
+    assert evolution.columns == (
+        ProjectedColumn(
+            "l",
+            "l",
+            RebuildList(RebuildStruct((StructMember("x", "x", Keep()), StructMember("z", "z", Keep())))),
+        ),
+        ProjectedColumn("m", "m", RebuildMap(RebuildStruct((StructMember("y", "y", Cast("bigint")),)))),
+    )
+
+
+def test_without_adding_nested_fields_are_left_out_and_the_struct_is_rebuilt_without_them() -> None:
+    evolution = plan(
+        one_column("s", struct(10, x=INT)), one_column("s", struct(10, x=INT, y=INT)), add_columns=False
+    )
+    assert evolution.ignored == (("s", "y"),)
+    assert evolution.changes == ()
+    assert evolution.columns == (ProjectedColumn("s", "s", RebuildStruct((StructMember("x", "x", Keep()),))),)
+
+
+@pytest.mark.parametrize(
+    ("in_table", "in_batch"),
+    [
+        (struct(10, x=INT), struct(10, x=INT, y=INT)),
+        (struct(10, x=INT, y=INT), struct(10, x=INT)),
+        (array(10, INT), array(10, LONG)),
+        (mapping(10, STRING, INT), mapping(10, STRING, STRING)),
+        (array(10, struct(11, x=INT)), array(10, struct(11, y=INT))),
+    ],
+)
+def test_a_nested_difference_is_refused_if_nested_fields_may_not_evolve(
+    in_table: IcebergType, in_batch: IcebergType
+) -> None:
+    (refusal,) = refused(one_column("S", in_table), one_column("s", in_batch), nested_evolution=False)
+    assert refusal.columns == ("S",)
+    assert refusal.reason.endswith(" The fields in it differ, and `nested_evolution` is false.")
+
+
+def test_fields_in_another_order_are_no_difference_of_the_schema() -> None:
+    evolution = plan(
+        one_column("s", struct(10, x=INT, y=INT)),
+        one_column("s", struct(10, y=INT, x=INT)),
+        nested_evolution=False,
+    )
+    assert evolution.changes == evolution.refusals == ()
+    assert isinstance(evolution.columns[0].projection, RebuildStruct)
+
+
+def test_the_keys_of_a_map_do_not_evolve() -> None:
+    (refusal,) = refused(one_column("m", mapping(10, INT, INT)), one_column("m", mapping(10, LONG, INT)))
+    assert refusal.columns == ("m",)
+    assert refusal.reason == (
+        "Column `m` is map<int,int> in the table, and the model returns map<bigint,int>. The keys of a map "
+        "cannot evolve."
+    )
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_rename_travels_with_everything_else(required: bool) -> None:
+    target = Schema(
+        NestedField(1, "old", INT, required=required),
+        NestedField(2, "s", struct(10, was=INT, z=INT), required=False),
+    )
+    source = columns("s, New bigint, extra date", s=struct(10, z=INT, now=INT))
+    evolution = plan(target, source, renames={"OLD": "New", "s.was": "now"}, unique_key=("new",))
+    relaxed = (RelaxNotNull(("old",)),) if required else ()
+    assert evolution.changes == (
+        RenameField(("old",), "New"),
+        *relaxed,
+        WidenType(("old",), INT, LONG),
+        RenameField(("s", "was"), "now"),
+        AddColumn(("extra",), TYPES["date"]),
+    )
+    assert evolution.refreshed == ("New", "s", "extra")
+    assert evolution.unique_key == ("New",)
+    assert evolution.columns[1].projection == RebuildStruct(
+        (StructMember("now", "now", Keep()), StructMember("z", "z", Keep()))
+    )
+
+
+@pytest.mark.parametrize("new", ["_pos", "_File", "`_deleted`"])
+@pytest.mark.parametrize("source", ["id int", "id int, _pos int"])
+def test_a_rename_to_a_reserved_name_is_refused(new: str, source: str) -> None:
+    """Whether or not the model returns it: Spark could not read the table any more."""
+    assert plan("id int, old int", source, renames={"old": new}).refusals
+
+
+def test_a_rename_to_what_spark_takes_for_another_column_is_refused() -> None:
+    assert plan("id int, old int, \u00b5 int", "id int, \u03bc int", renames={"old": "\u03bc"}).refusals
+
+
+def test_a_new_field_that_spark_cannot_tell_from_an_old_one_is_refused() -> None:
+    # Not as keywords: Python normalizes identifiers, and would make one of the two.
+    in_table = one_column("s", struct(10, **{"\u00b5": INT}))
+    assert refused(in_table, one_column("s", struct(10, **{"\u03bc": INT})))
+
+
+def test_a_key_that_a_quoted_rename_brings_is_in_the_table() -> None:
+    evolution = plan("old int", "new int", renames={"old": "`new`"}, unique_key=("new",), add_columns=False)
+    assert evolution.refusals == ()
+    assert evolution.unique_key == ("new",)
+
+
+# What the table's state adds
+
+
+def test_a_column_that_was_dropped_comes_as_a_new_one_with_a_warning() -> None:
+    facts = TableFacts(former={"back": FormerColumn("Back", 7, "int", 2, 3)})
+    evolution = plan("id int", "id int, BACK string", facts=facts)
+    assert evolution.changes == (AddColumn(("BACK",), STRING),)
+    assert evolution.warnings == (
+        "Column `BACK` was in the table before, as field 7 of type int, until schema 3 dropped it (schema 2 "
+        "had it last). It is added as a new column: its old values do not come back.",
+    )
+
+
+def test_a_removed_partition_column_is_padded_with_a_warning() -> None:
+    evolution = plan("id int, Day date", "id int", facts=TableFacts(partition_sources=frozenset({2})))
+    assert evolution.removed == (("Day",),)
+    assert evolution.warnings == (
+        "The table is partitioned by `Day`, which the model no longer returns: the rows of this run go to "
+        "the partition NULL.",
+    )
+
+
+def test_a_new_column_with_the_name_of_a_partition_field_is_refused() -> None:
+    facts = TableFacts(partition_names=frozenset({"ts_day"}))
+    (refusal,) = refused("id int", "id int, Ts_Day date", facts=facts)
+    assert refusal.columns == ("Ts_Day",)
+
+
+def test_a_format_that_cannot_be_committed_to_refuses_changes_only() -> None:
+    facts = TableFacts(format_version=3)
+    assert plan("id int, x int", "ID int", facts=facts).refusals == ()
+    (refusal,) = refused("id int", "id bigint, x int", facts=facts)
+    assert refusal.reason == (
+        "The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch needs "
+        "changes of its columns: widen `id` from int to bigint; add column `x` int."
+    )
+
+
+def test_ten_thousand_columns_are_planned() -> None:
+    wide = Schema(*(NestedField(i, f"c{i}", INT, required=False) for i in range(1, 10_001)))
+    wider = Schema(*(NestedField(i, f"C{i}", LONG, required=False) for i in range(1, 10_001)))
+    assert len(plan("id int", wide).changes) == 10_000
+    assert len(plan(wide, wider).changes) == 10_000
+    assert plan(wide, wide).changes == ()
+    assert len(plan(wide, "c1 int").removed) == 9_999
+
+
+def test_columns_that_differ_by_case_only_are_refused_in_the_batch() -> None:
+    (refusal,) = refused("id int", "id int, New int, NEW int, new string")
+    assert refusal.columns == ("New", "NEW", "new")
+    assert refusal.types == ()
+    assert refusal.reason == (
+        "The model returns columns whose names differ only in ways that Spark ignores: `New`, `NEW`, `new`. "
+        "Spark cannot tell them apart."
+    )
+    assert refusal.remedy == "Rename all but one of them."
+
+
+def test_columns_that_differ_by_case_only_are_refused_in_the_table() -> None:
+    (refusal,) = refused("ID int, id int", "id int")
+    assert refusal.columns == ("ID", "id")
+    assert refusal.reason == (
+        "The table has columns whose names differ only in ways that Spark ignores: `ID`, `id`. Spark cannot "
+        "tell them apart."
+    )
+    assert refusal.remedy == "Rename all but one of them."
+
+
+@pytest.mark.parametrize(
+    ("in_table", "new"),
+    [("\u00b5", "\u03bc"), ("i", "\u0131"), ("σ", "ς"), ("s", "ſ"), ("İ", "i")],
+    ids=["micro and mu", "dotless i", "final sigma", "long s", "dotted i"],
+)
+def test_a_new_column_that_spark_cannot_tell_from_an_old_one_is_refused(in_table: str, new: str) -> None:
+    """Their lower-case forms differ, but ``equalsIgnoreCase`` takes them for one: no SELECT of both works."""
+    assert in_table.lower() != new.lower()
+    (refusal,) = refused(f"{in_table} int", f"{new} int")
+    assert refusal.columns == (in_table, new)
+    assert refusal.reason.startswith("With the model's, the table would have columns")
+    assert plan(f"{in_table} int", f"{new} int", add_columns=False).ignored == ((new,),)
+
+
+@pytest.mark.parametrize(("in_table", "new"), [("straße", "STRASSE"), ("É", "e\u0301"), ("ss", "ß")])
+def test_names_that_spark_keeps_apart_are_two_columns(in_table: str, new: str) -> None:
+    assert plan(f"{in_table} int", f"{in_table} int, {new} int").added == (new,)
+    assert plan(f"{in_table} int", f"{new} int").removed == ((in_table,),)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_a_reserved_name_is_refused(name: str) -> None:
+    (refusal,) = refused("id int", f"id int, {name} string")
+    assert refusal.columns == (name,)
+    assert refusal.types == ()
+    assert refusal.reason == (
+        f"The model returns the column `{name}`, a name that Iceberg keeps for its metadata columns: a table "
+        "that has it can be neither read nor changed by Spark."
+    )
+    assert refusal.remedy == "Give the column another name in the model."
+
+
+def test_a_reserved_name_is_refused_in_another_case_and_even_if_it_would_be_left_out() -> None:
+    (refusal,) = refused("id int", "id int, _Pos string", add_columns=False)
+    assert refusal.columns == ("_Pos",)
+
+
+def test_a_key_that_the_model_does_not_return_is_refused() -> None:
+    (refusal,) = refused("id int, day date", "id int, x int", unique_key=("ID", "Day", "hour"))
+    assert refusal.columns == ("Day", "hour")
+    assert refusal.reason == (
+        "The unique_key `Day`, `hour` is not produced by the model, which returns `id`, `x`."
+    )
+    assert refusal.remedy == "Return it from the model, or change the `unique_key`."
+
+
+def test_a_key_that_the_table_lacks_is_refused_if_nothing_is_added() -> None:
+    (refusal,) = refused("id int", "id int, Day date", unique_key=("id", "day"), add_columns=False)
+    assert refusal.columns == ("day",)
+    assert refusal.reason == "The unique_key `day` is not a column of the table."
+    assert refusal.remedy == (
+        "Set `on_schema_change: append_new_columns_preserve` to add it, or change the `unique_key`."
+    )
+
+
+@pytest.mark.parametrize("name", ["s.x", "S.X", "l.element", "m.key", "m.value", "m.value.y", "d.e.f"])
+def test_a_new_column_with_the_path_of_a_nested_field_is_refused(name: str) -> None:
+    nested: dict[str, IcebergType] = {
+        "s": struct(10, X=INT),
+        "l": array(20, INT),
+        "m": mapping(30, STRING, struct(32, y=INT)),
+        "d.e": struct(40, f=INT),
+    }
+    (refusal,) = refused(
+        columns("s, l, m, d.e", **nested), columns(f"s, {name}", s=struct(10, X=INT), **{name: INT})
+    )
+    assert refusal.columns == (name,)
+    assert refusal.types == ()
+    assert refusal.reason == (
+        f"The model returns the new column `{name}`, but the table has another field with "
+        "the same dotted path, and Iceberg cannot hold both."
+    )
+    assert refusal.remedy == "Give the column another name in the model."
+
+
+@pytest.mark.parametrize(
+    "nested", [array(10, struct(11, x=INT)), mapping(10, STRING, struct(12, x=INT))], ids=["list", "map"]
+)
+def test_a_new_column_with_the_short_path_of_a_nested_field_is_refused(nested: IcebergType) -> None:
+    """Iceberg also finds ``p.element.x`` and ``p.value.x`` as ``p.x``, and then refuses to add a ``p.x``."""
+    (refusal,) = refused(one_column("p", nested), columns("p.x int"))
+    assert refusal.columns == ("p.x",)
+
+
+def test_a_new_struct_whose_field_has_the_path_of_a_column_is_refused() -> None:
+    (refusal,) = refused("a.b int", columns("a", a=struct(10, b=INT)))
+    assert refusal.columns == ("a",)
+
+
+def test_a_batch_without_columns_is_refused() -> None:
+    (refusal,) = refused("id int", "")
+    assert refusal.columns == ()
+    assert refusal.reason == "The model returns no columns."
+    assert refusal.remedy == "A table cannot be loaded from it: check what the model selects from."
+
+
+def test_each_thing_that_is_wrong_with_the_names_is_told_at_once() -> None:
+    refusals = refused(
+        "a int, A int", "b int, B int, _file int, _pos int", unique_key=("c",), add_columns=False
+    )
+    assert [refusal.columns for refusal in refusals] == [
+        ("a", "A"),
+        ("b", "B"),
+        ("_file",),
+        ("_pos",),
+        ("c",),
+        ("c",),
+    ]
+
+
+def test_each_thing_that_is_wrong_with_the_types_is_told_at_once_in_table_order() -> None:
+    target = columns("a int, b int not null, c time, s, ok int", s=struct(10, x=INT))
+    source = columns("S.X int, a string, ok int, s", s=struct(10, x=STRING))
+    refusals = refused(target, source, relax_not_null=False)
+    assert [(refusal.columns, refusal.types) for refusal in refusals] == [
+        (("a",), ("int", "string")),
+        (("b",), ("int",)),
+        (("c",), ("time",)),
+        (("s.x",), ("int", "string")),
+        (("S.X",), ()),
+    ]
+
+
+# The names of a model alone
+
+
+@pytest.mark.parametrize("names", [["id"], ["a", "b", "a.b"], ["ß", "SS"]])
+def test_usable_names_are_not_refused(names: list[str]) -> None:
+    assert check_source_names(names, [names[0].swapcase()] if names[0].isascii() else []) == ()
+
+
+def test_the_names_of_a_model_are_checked_without_a_table() -> None:
+    refusals = check_source_names(["x", "X", "_Deleted", "y", "Y"], ["id", "Y"])
+    assert [refusal.columns for refusal in refusals] == [("x", "X"), ("y", "Y"), ("_Deleted",), ("id",)]
+
+
+def test_a_model_without_columns_is_told_so_and_nothing_else() -> None:
+    (refusal,) = check_source_names([], ["id"])
+    assert refusal.reason == "The model returns no columns."
+
+
+# The values themselves
+
+
+def test_values_of_the_plan_cannot_be_changed() -> None:
+    for value in (
+        EvolutionPlan(),
+        Policy(),
+        Refusal((), "", ""),
+        AddColumn(("a",), INT),
+        ProjectedColumn("a", None, Pad("int")),
+    ):
+        name = dataclasses.fields(value)[0].name
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, None)

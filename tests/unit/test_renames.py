@@ -1,0 +1,112 @@
+"""Renames: which field a configured path means, and when it cannot get its new name."""
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, StringType
+
+from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
+from tests.unit.helpers import array, columns, mapping, struct
+
+INT, STRING = IntegerType(), StringType()
+
+TARGET = columns(
+    "Old int, s, l, m, a.b int, a, deep",
+    s=struct(10, X=INT, y=INT),
+    l=array(20, struct(21, x=INT)),
+    m=mapping(30, STRING, struct(32, x=INT, value=INT)),
+    a=struct(40, z=INT, **{"c.d": INT}),
+    deep=array(50, mapping(51, STRING, array(53, struct(54, end=INT)))),
+)
+NOTHING = columns("unrelated int")
+
+
+def resolved(renames: dict[str, str], source: Schema = NOTHING, target: Schema = TARGET) -> dict[int, str]:
+    found, problems = resolve_renames(target, source, renames)
+    assert problems == ()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "field_id"),
+    [
+        *(("Old", 1), ("OLD", 1), ("`old`", 1), ("s", 2), ("s.x", 10), ("S.Y", 11)),
+        *(("l.element.x", 21), ("l.x", 21), ("m.value.x", 32), ("m.x", 32), ("m.value.value", 33)),
+        # A name that has dots itself is taken for a column first.
+        *(("a.b", 5), ("a.c.d", 41)),
+        *(("deep.element.value.element.end", 54), ("deep.end", 54), ("deep.value.end", 54)),
+    ],
+)
+def test_a_path_leads_to_one_field(path: str, field_id: int) -> None:
+    assert resolved({path: "New"}) == {field_id: "New"}
+
+
+@pytest.mark.parametrize("path", ["absent", "s.absent", "absent.x", "Old.x", "l.element", "m.key", "s.", "."])
+def test_a_path_that_leads_nowhere_has_nothing_to_do(path: str) -> None:
+    assert resolved({path: "New"}) == {}
+
+
+def test_the_new_name_may_be_quoted_or_odd() -> None:
+    assert resolved({"Old": "`a b`", "s.x": "p.q", "s.y": "`"}) == {1: "a b", 10: "p.q", 11: "`"}
+
+
+def test_several_renames_at_once() -> None:
+    assert resolved({"Old": "New", "l.x": "z", "m.x": "z"}) == {1: "New", 21: "z", 32: "z"}
+
+
+def test_a_rename_that_was_made_has_nothing_left_to_do() -> None:
+    assert resolved({"Old": "New"}, target=columns("New int")) == {}
+    assert resolved({"Old": "New"}, columns("New int"), columns("New int")) == {}
+    assert resolved({"Old": "Old"}) == {}
+
+
+def test_another_case_is_a_rename_even_if_the_model_still_returns_the_old_one() -> None:
+    assert resolved({"Old": "OLD"}, columns("old int")) == {1: "OLD"}
+
+
+@pytest.mark.parametrize(
+    ("path", "new", "columns_of_it"), [("old", "S", ("Old", "S")), ("s.x", "Y", ("s.X", "Y"))]
+)
+def test_a_new_name_that_is_taken_is_refused(path: str, new: str, columns_of_it: tuple[str, str]) -> None:
+    found, (problem,) = resolve_renames(TARGET, NOTHING, {path: new})
+    assert found == {}
+    assert problem.columns == columns_of_it
+    assert problem.reason.endswith(f"to become `{new}`, and the table has both.")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("old", columns("OLD int")),
+        ("s.x", columns("S", S=struct(10, x=INT))),
+        ("l.x", columns("l", l=array(10, struct(11, X=INT)))),
+        ("m.x", columns("m", m=mapping(10, STRING, struct(12, x=INT)))),
+        ("deep.end", columns("deep", deep=array(10, mapping(11, STRING, array(13, struct(14, End=INT)))))),
+    ],
+)
+def test_an_old_name_that_the_model_still_returns_is_refused(path: str, source: Schema) -> None:
+    found, (problem,) = resolve_renames(TARGET, source, {path: "New"})
+    assert found == {}
+    assert problem.reason.endswith("to become `New`, and the model still returns the old name.")
+    assert problem.remedy == "Return it under the new name from the model."
+
+
+def test_a_model_that_returns_neither_name_renames_all_the_same() -> None:
+    assert resolved({"s.x": "New"}, columns("s", s=struct(10, y=INT))) == {10: "New"}
+    assert resolved({"s.x": "New"}, columns("s int")) == {10: "New"}
+
+
+def test_two_fields_cannot_both_get_one_name() -> None:
+    """Two columns of one name would be a table that Spark cannot read."""
+    found, problems = resolve_renames(columns("a int, b int"), NOTHING, {"a": "c", "b": "C"})
+    assert problems
+    assert len(found) < 2
+
+
+def test_one_field_cannot_get_two_names() -> None:
+    _, problems = resolve_renames(columns("a int"), NOTHING, {"a": "b", "A": "c"})
+    assert problems
+
+
+def test_two_columns_that_swap_their_names_are_refused() -> None:
+    _, problems = resolve_renames(columns("a int, b int"), NOTHING, {"a": "b", "b": "a"})
+    assert problems

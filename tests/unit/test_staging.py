@@ -1,0 +1,151 @@
+"""Names of staged batches, and when one was left behind."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from dbt.adapters.sparkevolve.staging import (
+    ABANDONED_AFTER_MS,
+    OWNER_PROPERTY,
+    is_abandoned,
+    is_staging_of,
+    staging_properties,
+    staging_relation,
+)
+from tests.unit.helpers import relation
+
+NOW_MS = 1_800_000_000_000
+
+
+@pytest.mark.parametrize("identifier", ["t", "My Table", "a`b", "t__dbt_tmp_0123456789ab", "Größe", "x.y"])
+def test_a_staged_batch_lies_next_to_its_table_under_a_new_name(identifier: str) -> None:
+    target = relation(identifier)
+    first, second = staging_relation(target), staging_relation(target)
+    assert re.fullmatch(re.escape(identifier) + "__dbt_tmp_[0-9a-f]{12}", str(first.identifier))
+    assert first.identifier != second.identifier
+    assert (first.database, first.schema) == (target.database, target.schema)
+    assert first.is_table
+    assert type(first) is type(target)
+    assert target.identifier == identifier
+    assert is_staging_of(str(first.identifier), identifier)
+
+
+@pytest.mark.parametrize(
+    ("name", "identifier", "answer"),
+    [
+        ("t__dbt_tmp_0123456789ab", "t", True),
+        ("t__dbt_tmp_ffffffffffff", "t", True),
+        ("t", "t", False),
+        ("t__dbt_tmp_", "t", False),
+        ("t__dbt_tmp", "t", False),
+        ("t__dbt_tmp_0123456789a", "t", False),
+        ("t__dbt_tmp_0123456789abc", "t", False),
+        ("t__dbt_tmp_0123456789ag", "t", False),
+        ("t__dbt_tmp_0123456789AB", "t", False),
+        ("t__dbt_tmp_0123456789ab\n", "t", False),
+        ("t__dbt_tmp_20240101", "t", False),
+        ("tt__dbt_tmp_0123456789ab", "t", False),
+        ("T__dbt_tmp_0123456789ab", "t", False),
+        ("_t__dbt_tmp_0123456789ab", "t", False),
+        ("t_x__dbt_tmp_0123456789ab", "t", False),
+        # a table that has such a name itself, and its batches
+        ("t__dbt_tmp_0123456789ab", "t__dbt_tmp_0123456789ab", False),
+        ("t__dbt_tmp_0123456789ab__dbt_tmp_ba9876543210", "t__dbt_tmp_0123456789ab", True),
+        ("t__dbt_tmp_0123456789ab__dbt_tmp_ba9876543210", "t", False),
+        ("t__dbt_tmp_0123456789ab", "t__dbt_tmp_", False),
+        ("a.c__dbt_tmp_0123456789ab", "a.c", True),
+        ("abc__dbt_tmp_0123456789ab", "a.c", False),
+    ],
+)
+def test_only_a_name_that_we_give_is_a_staged_batch_of_the_table(
+    name: str, identifier: str, answer: bool
+) -> None:
+    assert is_staging_of(name, identifier) is answer
+
+
+def test_a_staged_batch_is_a_table_whatever_its_target_is() -> None:
+    assert staging_relation(relation("v").incorporate(type="view")).is_table
+
+
+def test_a_staged_batch_names_its_owner_and_counts_nulls() -> None:
+    properties = staging_properties()
+    assert properties.keys() == {"sparkevolve.staging-owner", "write.metadata.metrics.default"}
+    assert properties["write.metadata.metrics.default"] == "counts"
+    host, pid, process = properties[OWNER_PROPERTY].split(":")
+    assert (host, int(pid)) == (socket.gethostname(), os.getpid())
+    assert re.fullmatch("[0-9a-f]{32}", process)
+    assert staging_properties() == properties
+
+
+@pytest.fixture(scope="module")
+def dead_pid() -> int:
+    """The id of a process that has run and ended."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    return child.pid
+
+
+@pytest.fixture
+def live_pid() -> Iterator[int]:
+    """The id of a process that runs until the test has ended, unless a signal reaches it."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        yield child.pid
+        child.communicate(b"\n")
+    assert child.returncode == 0
+
+
+def abandoned(owner: str | None, age_ms: int) -> bool:
+    properties = {"format-version": "2"} if owner is None else {OWNER_PROPERTY: owner}
+    return is_abandoned(properties, NOW_MS - age_ms, NOW_MS)
+
+
+HOST = socket.gethostname()
+OLD = ABANDONED_AFTER_MS + 1
+
+
+def test_a_batch_of_this_process_is_never_left_behind() -> None:
+    own = staging_properties()
+    assert not is_abandoned(own, NOW_MS, NOW_MS)
+    assert not is_abandoned(own, NOW_MS - 100 * ABANDONED_AFTER_MS, NOW_MS)
+
+
+def test_a_batch_of_a_process_that_has_ended_is_left_behind_at_once(dead_pid: int) -> None:
+    assert abandoned(f"{HOST}:{dead_pid}:{'0' * 32}", age_ms=0)
+
+
+def test_a_batch_of_an_earlier_process_with_our_id_is_left_behind() -> None:
+    """In a container the process id is often the same in every run."""
+    assert abandoned(f"{HOST}:{os.getpid()}:{'0' * 32}", age_ms=0)
+
+
+def test_a_batch_of_a_process_that_runs_is_left_behind_when_it_is_too_old(live_pid: int) -> None:
+    owner = f"{HOST}:{live_pid}:{'0' * 32}"
+    assert not abandoned(owner, age_ms=0)
+    assert not abandoned(owner, age_ms=ABANDONED_AFTER_MS)
+    assert abandoned(owner, age_ms=OLD)
+
+
+def test_a_batch_of_another_machine_is_left_behind_when_it_is_too_old(dead_pid: int) -> None:
+    owner = f"not-{HOST}:{dead_pid}:{'0' * 32}"
+    assert not abandoned(owner, age_ms=0)
+    assert not abandoned(owner, age_ms=ABANDONED_AFTER_MS)
+    assert abandoned(owner, age_ms=OLD)
+
+
+def test_a_table_without_our_property_is_never_left_behind() -> None:
+    assert not abandoned(None, age_ms=100 * ABANDONED_AFTER_MS)
+
+
+@pytest.mark.parametrize("owner", ["", HOST, f"{HOST}:", f"{HOST}::", f"{HOST}:x:y", f"{HOST}:-1:y"])
+def test_an_owner_that_cannot_be_read_counts_by_age(owner: str) -> None:
+    assert not abandoned(owner, age_ms=0)
+    assert abandoned(owner, age_ms=OLD)
+
+
+def test_a_batch_is_abandoned_after_two_days() -> None:
+    assert ABANDONED_AFTER_MS == 2 * 24 * 60 * 60 * 1000

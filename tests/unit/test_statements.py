@@ -1,0 +1,101 @@
+"""The text of the statements that load a staged batch, whole."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, Pad, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.statements import delete_statement, insert_statement
+
+TARGET, STAGED = "`lake`.`db`.`t`", "`lake`.`db`.`t__dbt_tmp_1`"
+
+
+def test_a_delete_by_one_key_asks_for_membership() -> None:
+    assert delete_statement(TARGET, STAGED, ["Id"], null_safe=False) == (
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE DBT_INTERNAL_DEST.`Id` IN "
+        "(SELECT DBT_INTERNAL_SOURCE.`Id` FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE)"
+    )
+
+
+def test_a_delete_by_a_composite_key_compares_the_whole_key() -> None:
+    assert delete_statement(TARGET, STAGED, ["Id", "day"], null_safe=False) == (
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE (DBT_INTERNAL_DEST.`Id`, DBT_INTERNAL_DEST.`day`) IN "
+        "(SELECT DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`day` "
+        "FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE)"
+    )
+
+
+def test_a_null_safe_delete_by_one_key_asks_for_existence() -> None:
+    assert delete_statement(TARGET, STAGED, ["Id"], null_safe=True) == (
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
+    )
+
+
+def test_a_null_safe_delete_by_a_composite_key_compares_the_whole_key() -> None:
+    assert delete_statement(TARGET, STAGED, ["Id", "day", "n"], null_safe=True) == (
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id` "
+        "AND DBT_INTERNAL_SOURCE.`day` <=> DBT_INTERNAL_DEST.`day` "
+        "AND DBT_INTERNAL_SOURCE.`n` <=> DBT_INTERNAL_DEST.`n`)"
+    )
+
+
+@pytest.mark.parametrize("null_safe", [False, True])
+def test_each_predicate_is_a_condition_of_its_own(null_safe: bool) -> None:
+    bare = delete_statement(TARGET, STAGED, ["id"], null_safe=null_safe)
+    predicates = ["DBT_INTERNAL_DEST.day > '2024-01-01' OR x", "y = 1"]
+    assert delete_statement(TARGET, STAGED, ["id"], null_safe=null_safe, predicates=predicates) == (
+        f"{bare}\n  AND (DBT_INTERNAL_DEST.day > '2024-01-01' OR x)\n  AND (y = 1)"
+    )
+
+
+@pytest.mark.parametrize("null_safe", [False, True])
+def test_odd_key_names_are_quoted_everywhere(null_safe: bool) -> None:
+    statement = delete_statement("t", "s", ["a.b", "q`q", "Straße"], null_safe=null_safe)
+    assert statement == (
+        "DELETE FROM t AS DBT_INTERNAL_DEST\n"
+        "WHERE EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.`a.b` <=> DBT_INTERNAL_DEST.`a.b` "
+        "AND DBT_INTERNAL_SOURCE.`q``q` <=> DBT_INTERNAL_DEST.`q``q` "
+        "AND DBT_INTERNAL_SOURCE.`Straße` <=> DBT_INTERNAL_DEST.`Straße`)"
+        if null_safe
+        else "DELETE FROM t AS DBT_INTERNAL_DEST\n"
+        "WHERE (DBT_INTERNAL_DEST.`a.b`, DBT_INTERNAL_DEST.`q``q`, DBT_INTERNAL_DEST.`Straße`) IN "
+        "(SELECT DBT_INTERNAL_SOURCE.`a.b`, DBT_INTERNAL_SOURCE.`q``q`, DBT_INTERNAL_SOURCE.`Straße` "
+        "FROM s AS DBT_INTERNAL_SOURCE)"
+    )
+
+
+@pytest.mark.parametrize("null_safe", [False, True])
+def test_a_delete_without_a_key_is_never_written(null_safe: bool) -> None:
+    with pytest.raises(ValueError, match=r"^a DELETE needs at least one key column$"):
+        delete_statement(TARGET, STAGED, [], null_safe=null_safe, predicates=["x = 1"])
+
+
+def test_an_insert_names_every_column_and_gives_each_a_value() -> None:
+    columns = [
+        ProjectedColumn("Id", "ID", Cast("bigint")),
+        ProjectedColumn("gone", None, Pad("decimal(10,2)")),
+        ProjectedColumn("a.b", "A.b", Keep()),
+        ProjectedColumn("q`q", "q`Q", Keep()),
+        ProjectedColumn("s", None, Pad("struct<`x`:int,`y.z`:array<string>>")),
+    ]
+    assert insert_statement(TARGET, STAGED, columns) == (
+        "INSERT INTO `lake`.`db`.`t` (`Id`, `gone`, `a.b`, `q``q`, `s`)\n"
+        "SELECT\n"
+        "  CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint) AS `Id`,\n"
+        "  CAST(NULL AS decimal(10,2)) AS `gone`,\n"
+        "  DBT_INTERNAL_SOURCE.`A.b` AS `a.b`,\n"
+        "  DBT_INTERNAL_SOURCE.`q``Q` AS `q``q`,\n"
+        "  CAST(NULL AS struct<`x`:int,`y.z`:array<string>>) AS `s`\n"
+        "FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE"
+    )
+
+
+def test_an_insert_of_one_column() -> None:
+    assert insert_statement("t", "s", [ProjectedColumn("x", "x", Keep())]) == (
+        "INSERT INTO t (`x`)\nSELECT\n  DBT_INTERNAL_SOURCE.`x` AS `x`\nFROM s AS DBT_INTERNAL_SOURCE"
+    )

@@ -1,0 +1,281 @@
+"""What Iceberg cannot store: how Spark's types are read, and the query that returns something else."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.evolution.storable import (
+    Array,
+    Leaf,
+    Map,
+    Note,
+    Struct,
+    UnreadableType,
+    parse_columns,
+    parse_type,
+    storable_query,
+    top_level_names,
+    types_query,
+)
+
+INT, STRING, VOID = Leaf("int"), Leaf("string"), Leaf("void")
+SQL = "select 1"
+
+STORABLE = (
+    *("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "binary", "date"),
+    *("timestamp", "timestamp_ntz", "decimal(10,2)", "decimal(38,0)", "char(3)", "varchar(20)"),
+)
+UNMAPPABLE = (
+    *("interval year", "interval month", "interval year to month", "interval day", "interval hour"),
+    *("interval day to second", "interval hour to minute", "interval", "variant", "time(6)"),
+    *("geometry(4326)", "geography(any)"),
+)
+
+
+def test_the_types_query_reads_no_rows_and_ends_comments_of_the_model() -> None:
+    assert types_query("select 1 -- all") == (
+        "select typeof(struct(DBT_INTERNAL_MODEL.*)) from (select 1 as one) as one_row left join "
+        "(select * from (\nselect 1 -- all\n) as model_rows where false) as DBT_INTERNAL_MODEL on true"
+    )
+
+
+# Reading types
+
+
+@pytest.mark.parametrize("text", [*STORABLE, *UNMAPPABLE, "void"])
+def test_a_leaf_is_read_as_it_is_written(text: str) -> None:
+    assert parse_type(text) == Leaf(text)
+    assert parse_type(f"array<{text}>") == Array(Leaf(text))
+    assert parse_type(f"struct<a:{text},b:{text}>") == Struct((("a", Leaf(text)), ("b", Leaf(text))))
+    assert parse_type(f"map<{text},{text}>") == Map(Leaf(text), Leaf(text))
+
+
+@pytest.mark.parametrize("text", STORABLE)
+def test_what_iceberg_has_is_storable(text: str) -> None:
+    assert Leaf(text).is_storable
+    assert not Leaf(text).is_void
+
+
+@pytest.mark.parametrize("text", [*UNMAPPABLE, "void"])
+def test_what_iceberg_lacks_is_not(text: str) -> None:
+    assert not Leaf(text).is_storable
+    assert Leaf(text).is_void == (text == "void")
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"),
+    [
+        ("struct<>", Struct(())),
+        (
+            "array<map<string,struct<a:array<int>,b:void>>>",
+            Array(Map(STRING, Struct((("a", Array(INT)), ("b", VOID))))),
+        ),
+        ("map<struct<k:int>,array<int>>", Map(Struct((("k", INT),)), Array(INT))),
+        ("struct<a:struct<>,b:int>", Struct((("a", Struct(())), ("b", INT)))),
+    ],
+)
+def test_nested_types_are_read(text: str, type_: object) -> None:
+    assert parse_type(text) == type_
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a b", "a.b", "a:b", ":", "::", "a,b", "a<b", "a>b", ">", "<", "`", "'", "\\", "\n", "#x", "0"),
+        *("名前", "interval", "struct<", "array<int>", "decimal(1,2)", "", " ", "x: int", "a:c:d"),
+    ],
+)
+def test_odd_names_are_read(name: str) -> None:
+    for inner, type_ in [("int", INT), ("struct<x:void>", Struct((("x", VOID),)))]:
+        expected = Struct((("first", STRING), (name, type_), ("last", INT)))
+        assert parse_type(f"struct<first:string,{name}:{inner},last:int>") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "int,", "int>", "array<int", "array<>", "map<int>", "map<int,int", "struct<a>"),
+        *("struct<a:int", "struct<a:int,>", " int", "int "),
+    ],
+)
+def test_what_is_no_type_is_said_to_be_unreadable(text: str) -> None:
+    with pytest.raises(UnreadableType):
+        parse_type(text)
+
+
+@pytest.mark.parametrize("text", ["newtype", "newtype(1, 2)", "geography"])
+def test_a_type_that_is_not_known_is_one_that_iceberg_lacks(text: str) -> None:
+    assert parse_type(f"array<{text}>") == Array(Leaf(text))
+    assert not Leaf(text).is_storable
+    assert storable_query(SQL, Struct((("a", Leaf(text)),))).notes == (Note(("a",), text),)
+
+
+def test_the_columns_of_a_query_are_those_of_a_struct() -> None:
+    assert parse_columns("struct<a:int>") == Struct((("a", INT),))
+    for text in ("int", "array<int>", "struct<a:int"):
+        with pytest.raises(UnreadableType):
+            parse_columns(text)
+
+
+def test_the_columns_that_are_left_are_named() -> None:
+    assert storable_query(SQL, Struct((("a", INT), ("n", VOID), ("B c", Array(VOID))))).columns == ("a",)
+    assert storable_query(SQL, Struct((("a", INT), ("B c", STRING)))).columns == ("a", "B c")
+    assert storable_query(SQL, Struct((("n", VOID),))).columns == ()
+
+
+def test_twenty_thousand_columns_are_read() -> None:
+    names = [f"c {i}" for i in range(20_000)]
+    text = f"struct<{','.join(f'{name}:decimal(10,2)' for name in names)}>"
+    type_ = parse_type(text)
+    assert isinstance(type_, Struct)
+    assert [name for name, _ in type_.fields] == names
+
+
+def test_twenty_thousand_columns_are_each_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dbt.adapters.sparkevolve.evolution import storable
+
+    calls, real = [0], storable._type
+
+    def counted(text: str, start: int) -> object:
+        calls[0] += 1
+        return real(text, start)
+
+    monkeypatch.setattr(storable, "_type", counted)
+    counts = []
+    for size in (1_000, 20_000):
+        calls[0] = 0
+        parse_type(f"struct<{','.join(f'c{i}:int' for i in range(size))}>")
+        counts.append(calls[0])
+    assert counts == [1_001, 20_001]
+
+
+def test_many_colons_in_a_name_do_not_take_forever() -> None:
+    type_ = parse_type(f"struct<{':' * 5_000}x:int>")
+    assert type_ == Struct(((":" * 5_000 + "x", INT),))
+
+
+def test_a_hundred_levels_are_read() -> None:
+    type_ = parse_type("array<" * 100 + "int" + ">" * 100)
+    for _ in range(100):
+        assert isinstance(type_, Array)
+        type_ = type_.element
+    assert type_ == INT
+
+
+# The query
+
+
+def query(**fields: object) -> tuple[str, tuple[Note, ...]]:
+    found = storable_query(SQL, Struct(tuple(fields.items())))  # type: ignore[arg-type]
+    return found.sql, found.notes
+
+
+def select(*items: str) -> str:
+    return f"select {', '.join(items)} from (\nselect 1\n) as DBT_INTERNAL_MODEL"
+
+
+@pytest.mark.parametrize("text", STORABLE)
+def test_a_storable_query_stays_as_it_is(text: str) -> None:
+    nested = Struct((("x", Array(Map(STRING, Leaf(text)))),))
+    assert query(a=Leaf(text), b=nested, c=Array(nested)) == (SQL, ())
+
+
+@pytest.mark.parametrize("text", [t for t in UNMAPPABLE if t != "variant"])
+def test_what_iceberg_lacks_is_cast_to_string(text: str) -> None:
+    assert query(a=INT, b=Leaf(text)) == (
+        select("DBT_INTERNAL_MODEL.`a` as `a`", "cast(DBT_INTERNAL_MODEL.`b` as string) as `b`"),
+        (Note(("b",), text),),
+    )
+
+
+def test_a_variant_is_written_as_json() -> None:
+    sql, notes = query(v=Leaf("variant"))
+    assert sql == select("to_json(DBT_INTERNAL_MODEL.`v`) as `v`")
+    assert notes == (Note(("v",), "variant"),)
+
+
+def test_a_bare_null_is_left_out() -> None:
+    assert query(a=INT, n=VOID) == (select("DBT_INTERNAL_MODEL.`a` as `a`"), (Note(("n",), "void"),))
+
+
+def test_a_query_of_bare_nulls_alone_is_left_to_spark() -> None:
+    assert query(n=VOID, m=Array(VOID)) == (SQL, (Note(("n",), "void"), Note(("m", "element"), "void")))
+
+
+@pytest.mark.parametrize(
+    ("type_", "path"),
+    [
+        (Array(VOID), ("n", "element")),
+        (Map(STRING, VOID), ("n", "value")),
+        (Map(VOID, STRING), ("n", "key")),
+        (Struct((("x", VOID),)), ("n", "x")),
+        (Array(Array(VOID)), ("n", "element", "element")),
+        (Struct((("x", Array(Map(STRING, VOID))),)), ("n", "x", "element", "value")),
+    ],
+)
+def test_what_holds_nothing_but_bare_nulls_is_left_out(type_: object, path: tuple[str, ...]) -> None:
+    assert query(a=INT, n=type_) == (select("DBT_INTERNAL_MODEL.`a` as `a`"), (Note(path, "void"),))
+
+
+@pytest.mark.parametrize(
+    ("type_", "expression"),
+    [
+        (
+            Struct((("x", VOID), ("it's", INT))),
+            "IF(DBT_INTERNAL_MODEL.`c` IS NULL, NULL, named_struct('it\\'s', DBT_INTERNAL_MODEL.`c`.`it's`))",
+        ),
+        (
+            Array(Leaf("interval day")),
+            "transform(DBT_INTERNAL_MODEL.`c`, element_0 -> cast(element_0 as string))",
+        ),
+        (
+            Map(STRING, Leaf("interval day")),
+            "transform_values(DBT_INTERNAL_MODEL.`c`, (key_0, value_0) -> cast(value_0 as string))",
+        ),
+        (
+            Map(Leaf("interval day"), INT),
+            "transform_keys(transform_values(DBT_INTERNAL_MODEL.`c`, (key_0, value_0) -> value_0), "
+            "(key_0, value_0) -> cast(key_0 as string))",
+        ),
+        (
+            Array(Array(Struct((("a.b", Leaf("variant")), ("n", VOID))))),
+            "transform(DBT_INTERNAL_MODEL.`c`, element_0 -> transform(element_0, element_1 -> "
+            "IF(element_1 IS NULL, NULL, named_struct('a.b', to_json(element_1.`a.b`)))))",
+        ),
+    ],
+)
+def test_nested_values_are_rebuilt_where_something_in_them_differs(type_: object, expression: str) -> None:
+    sql, notes = query(c=type_)
+    assert sql == select(f"{expression} as `c`")
+    assert notes
+
+
+def test_odd_names_are_quoted() -> None:
+    found = storable_query(SQL, Struct((("a`b", INT), ("x.y", Leaf("interval")), ("n", VOID))))
+    assert found.sql == select(
+        "DBT_INTERNAL_MODEL.`a``b` as `a``b`", "cast(DBT_INTERNAL_MODEL.`x.y` as string) as `x.y`"
+    )
+
+
+def test_the_model_s_last_line_may_be_a_comment() -> None:
+    found = storable_query("select 1 -- all", Struct((("a", INT), ("n", VOID))))
+    assert "-- all\n) as" in found.sql
+
+
+def test_a_note_says_what_happens() -> None:
+    assert str(Note(("s", "x y"), "interval day")) == (
+        "`s`.`x y` is of the type interval day, which Iceberg lacks, and is stored as string."
+    )
+    assert str(Note(("n",), "void")) == (
+        "`n` is a bare NULL, which has no type, and is left out. Cast it in the model to add it."
+    )
+
+
+def test_notes_are_about_columns() -> None:
+    assert top_level_names([Note(("a", "x"), "void"), Note(("a",), "void"), Note(("b.c",), "interval")]) == {
+        *("a", "b.c")
+    }
+
+
+def test_twenty_thousand_columns_are_selected() -> None:
+    fields = tuple((f"c{i}", INT) for i in range(20_000))
+    found = storable_query(SQL, Struct((*fields, ("n", VOID))))
+    assert found.sql.count(" as `c") == 20_000
