@@ -190,7 +190,12 @@ class IcebergCatalog:
                 if _is_conflict(exc):
                     raise
                 lost = exc
-                return attempt(self.load(relation))
+                try:
+                    again = self.load(relation)
+                except Exception:
+                    answer = short_message(str(exc))
+                    raise SchemaCommitError(str(relation), plan.changes, answer, outcome_known=False) from exc
+                return attempt(again)
             return plan
 
         return self._retry(relation, attempt, retries)

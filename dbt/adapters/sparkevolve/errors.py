@@ -150,19 +150,29 @@ class CommitConflictError(SparkEvolveError):
 
 
 class SchemaCommitError(SparkEvolveError):
-    """The catalog did not make the changes of a table's columns.
+    """The catalog did not make the changes of a table's columns, or it is not known whether it did.
 
     Attributes:
         relation: the rendered name of the table.
         changes: what was wanted.
+        outcome_known: whether the table could be read again, and has none of the changes.
     """
 
-    def __init__(self, relation: str, changes: Sequence["Change"], answer: str) -> None:
+    def __init__(
+        self, relation: str, changes: Sequence["Change"], answer: str, *, outcome_known: bool = True
+    ) -> None:
         wanted = "; ".join(str(change) for change in changes)
+        outcome = (
+            "None of these changes was made, and no row was written."
+            if outcome_known
+            else "Whether they were made is not known, since the catalog cannot be asked; no row was written, and "
+            "the next run finds out."
+        )
         super().__init__(
             f"The columns of {relation} could not be changed ({wanted}). The catalog's answer: {answer}. "
-            "None of these changes was made, and no row was written."
+            f"{outcome}"
         )
+        self.outcome_known = outcome_known
         self.relation = relation
         self.changes = tuple(changes)
 

@@ -89,10 +89,12 @@ def parse_type(text: str) -> SparkType:
     Raises:
         UnreadableType: it cannot be read that way.
     """
-    found = _type(text, 0)
-    if found is None or found[1] != len(text):
-        raise UnreadableType(text)
-    return found[0]
+    # A type that is not known here is one that Iceberg lacks; but known ones first, for the sake of odd names.
+    for known_only in (True, False):
+        found = _type(text, 0, known_only)
+        if found is not None and found[1] == len(text):
+            return found[0]
+    raise UnreadableType(text)
 
 
 def parse_columns(text: str) -> Struct:
@@ -107,31 +109,31 @@ def parse_columns(text: str) -> Struct:
     return columns
 
 
-def _type(text: str, start: int) -> tuple[SparkType, int] | None:
+def _type(text: str, start: int, known_only: bool) -> tuple[SparkType, int] | None:
     """Return the type at ``start`` and where it ends, or None."""
     if text.startswith("array<", start):
-        element = _type(text, start + 6)
+        element = _type(text, start + 6, known_only)
         if element is None or not text.startswith(">", element[1]):
             return None
         return Array(element[0]), element[1] + 1
     if text.startswith("map<", start):
-        key = _type(text, start + 4)
-        value = _type(text, key[1] + 1) if key and text.startswith(",", key[1]) else None
+        key = _type(text, start + 4, known_only)
+        value = _type(text, key[1] + 1, known_only) if key and text.startswith(",", key[1]) else None
         if key is None or value is None or not text.startswith(">", value[1]):
             return None
         return Map(key[0], value[0]), value[1] + 1
     if text.startswith("struct<", start):
-        return _struct(text, start + 7)
-    return _leaf(text, start)
+        return _struct(text, start + 7, known_only)
+    return _leaf(text, start, known_only)
 
 
-def _struct(text: str, start: int) -> tuple[SparkType, int] | None:
+def _struct(text: str, start: int, known_only: bool) -> tuple[SparkType, int] | None:
     if text.startswith(">", start):
         return Struct(()), start + 1
     fields: list[tuple[str, SparkType]] = []
     colon = text.find(":", start)
     while colon != -1:
-        found = _type(text, colon + 1)
+        found = _type(text, colon + 1, known_only)
         if found is not None and text[found[1] : found[1] + 1] in (",", ">"):
             fields.append((text[start:colon], found[0]))
             start = found[1] + 1
@@ -143,10 +145,13 @@ def _struct(text: str, start: int) -> tuple[SparkType, int] | None:
     return None
 
 
-def _leaf(text: str, start: int) -> tuple[Leaf, int] | None:
-    # Any word: a type that is not known here is one that Iceberg lacks.
+def _leaf(text: str, start: int, known_only: bool) -> tuple[Leaf, int] | None:
     found = _LEAF.match(text, start)
-    return None if found is None else (Leaf(found.group(0)), found.end())
+    if found is None:
+        return None
+    word = found.group(1)
+    known = word in _ONE_WORD or word in ("void", "variant", "interval") or word.startswith("interval ")
+    return (Leaf(found.group(0)), found.end()) if known or found.group(2) or not known_only else None
 
 
 @dataclass(frozen=True)
