@@ -3,101 +3,143 @@
 import json
 
 import pytest
-from pyiceberg.types import IntegerType, LongType
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField
 
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RelaxNotNull, WidenType
-from dbt.adapters.sparkevolve.evolution.record import (
-    MOST_ENTRIES,
-    Entry,
-    fingerprint,
-    new_properties,
-    outdated_properties,
-    read,
+from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    RelaxNotNull,
+    RenameField,
+    WidenType,
 )
-from tests.unit.helpers import array, columns, struct
+from tests.unit.helpers import columns, struct
 
 INT, LONG = IntegerType(), LongType()
-CHANGES: tuple[Change, ...] = (
-    AddColumn(("a.b",), INT),
-    AddField(("s", "element", "ß"), INT),
-    WidenType(("w",), INT, LONG),
-    RelaxNotNull(("w",)),
-)
 
 
-def test_a_commit_is_one_property_that_says_what_was_done() -> None:
-    properties = new_properties(7, CHANGES, "run-1", "2024-02-29T12:00:00+00:00", "abc")
-    assert properties == {
-        "sparkevolve.schema.7": '{"added": ["`a.b`", "`s`.`element`.`ß`"], "at": "
-        ""2024-02-29T12:00:00+00:00", '
-        '"invocation_id": "run-1", "relaxed": ["`w`"], "source": "abc", "widened": ["`w`"]}'
-    }
+def made(schema_id: int = 3, *changes: object) -> dict[str, str]:
+    return record.new_properties(schema_id, changes, "run-1", "2024-01-01T00:00:00+00:00", "abc")  # type: ignore[arg-type]
 
 
-def test_a_commit_is_read_as_it_was_written() -> None:
-    assert read(new_properties(7, CHANGES, "run-1", "2024", "abc")) == {
-        7: Entry(
-            7,
-            {"added": ("`a.b`", "`s`.`element`.`ß`"), "widened": ("`w`",), "relaxed": ("`w`",)},
-            "run-1",
-            "2024",
-            "abc",
+def test_an_entry_is_read_back_as_it_was_written() -> None:
+    properties = made(
+        3,
+        AddColumn(("a b",), INT),
+        AddField(("s", "ünï"), INT),
+        WidenType(("n",), INT, LONG),
+        RelaxNotNull(("l", "element")),
+        RenameField(("x",), "y"),
+    )
+    assert list(properties) == ["sparkevolve.schema.3"]
+    assert record.read(properties) == {
+        3: record.Entry(
+            schema_id=3,
+            changes={
+                "added": ("`a b`", "`s`.`ünï`"),
+                "widened": ("`n`",),
+                "relaxed": ("`l`.`element`",),
+                "renamed": ("`x`",),
+            },
+            invocation_id="run-1",
+            at="2024-01-01T00:00:00+00:00",
+            source="abc",
         )
     }
 
 
-def test_a_huge_commit_is_recorded_by_number() -> None:
-    changes = [AddColumn((f"column {i:04}",), INT) for i in range(500)] + [RelaxNotNull(("w",))]
-    (text,) = new_properties(1, changes, "run-1", "2024", "abc").values()
-    assert json.loads(text) == {
-        "added": ["500 fields"],
-        "relaxed": ["1 fields"],
-        "invocation_id": "run-1",
-        "at": "2024",
-        "source": "abc",
-    }
-    assert len(text) < 200
+@pytest.mark.parametrize("many", [400, 10_000])
+def test_a_huge_entry_is_cut_to_numbers(many: int) -> None:
+    properties = made(3, *(AddColumn((f"column {i}",), INT) for i in range(many)), RelaxNotNull(("x",)))
+    (text,) = properties.values()
+    assert len(text) < 4000
+    entry = record.read(properties)[3]
+    assert entry.changes == {"added": (f"{many} fields",), "relaxed": ("1 fields",)}
+    assert entry.invocation_id == "run-1"
+
+
+def test_an_entry_below_the_limit_is_whole() -> None:
+    entry = record.read(made(3, *(AddColumn((f"c{i}",), INT) for i in range(300))))[3]
+    assert len(entry.changes["added"]) == 300
+
+
+def test_one_very_long_name_is_cut_too() -> None:
+    (text,) = made(3, AddColumn(("x" * 100_000,), INT)).values()
+    assert len(text) < 4000
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "1", '"x"', "\x00", "[" * 100])
+def test_a_spoiled_entry_is_left_out(text: str) -> None:
+    assert record.read({**made(1), "sparkevolve.schema.2": text}) == record.read(made(1))
 
 
 @pytest.mark.parametrize(
-    ("present", "outdated"),
+    "name",
     [
-        ([], []),
-        (range(1, MOST_ENTRIES), []),
-        (range(1, MOST_ENTRIES + 1), [1]),
-        (range(1, MOST_ENTRIES + 4), [1, 2, 3, 4]),
-        ([9, 100, *range(1000, 1000 + MOST_ENTRIES - 1)], [9, 100]),
+        "sparkevolve.schema.",
+        "sparkevolve.schema.x",
+        "sparkevolve.schema.-1",
+        "sparkevolve.schema.1.2",
+        "1",
+        "",
     ],
 )
-def test_the_oldest_entries_make_room_for_one(present: list[int], outdated: list[int]) -> None:
-    properties = {f"sparkevolve.schema.{i}": "{}" for i in reversed(list(present))}
-    others = {
-        "sparkevolve.staging-owner": "x",
-        "sparkevolve.schema.": "y",
-        "sparkevolve.schema.x": "z",
-        "5": "5",
+def test_other_properties_are_no_entries(name: str) -> None:
+    assert record.read({name: "{}"}) == {}
+    assert record.outdated_properties(dict.fromkeys([name] * 100, "{}")) == ()
+
+
+@pytest.mark.parametrize("digit", ["²", "٣"])
+def test_digits_that_are_no_ascii_spoil_nothing(digit: str) -> None:
+    """``"²".isdigit()`` is true, and ``int("²")`` raises."""
+    name = f"sparkevolve.schema.{digit}"
+    record.read({name: "{}"})
+    record.outdated_properties({name: "{}"})
+
+
+def test_an_entry_of_odd_values_is_read_as_far_as_it_can_be() -> None:
+    text = json.dumps({"added": [1, None], "widened": "x", "invocation_id": 7, "more": {"x": 1}})
+    assert record.read({"sparkevolve.schema.5": text}) == {
+        5: record.Entry(5, {"added": ("1", "None")}, "7", "", "")
     }
-    assert outdated_properties({**others, **properties}) == tuple(f"sparkevolve.schema.{i}" for i in outdated)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", "null", '"x"'])
-def test_an_entry_that_somebody_has_spoiled_is_left_out(text: str) -> None:
-    assert read({"sparkevolve.schema.3": text, "sparkevolve.schema.4": "{}"}) == {4: Entry(4)}
+def test_the_oldest_entries_make_room_for_one_more() -> None:
+    names = [f"{record.PREFIX}{i}" for i in range(1, 200)]
+    for count in range(200):
+        kept = [
+            n for n in names[:count] if n not in record.outdated_properties(dict.fromkeys(names[:count], ""))
+        ]
+        assert len(kept) == min(count, record.MOST_ENTRIES - 1)
+        assert kept == names[count - len(kept) : count]
 
 
-def test_other_properties_are_no_entries() -> None:
-    assert read({"comment": "{}", "sparkevolve.schema.x": "{}", "sparkevolve.schema.1.2": "{}"}) == {}
+def test_the_oldest_are_told_by_number_not_by_text() -> None:
+    properties = {f"{record.PREFIX}{i}": "" for i in range(2, record.MOST_ENTRIES + 2)}
+    assert record.outdated_properties(properties) == (f"{record.PREFIX}2",)
 
 
-def test_equal_sources_have_one_fingerprint() -> None:
-    source = columns("a int, b string, s", s=struct(10, x=array(11, INT)))
-    same = columns("a int not null, b string, s", s=struct(70, x=array(80, INT)))
-    assert fingerprint(source) == fingerprint(same)
-    assert len(fingerprint(source)) == 16
+def test_the_fingerprint_is_of_names_types_and_their_order() -> None:
+    base = columns("a int, b string")
+    assert record.fingerprint(base) == record.fingerprint(
+        Schema(
+            *(NestedField(f.field_id + 70, f.name, f.field_type, required=True, doc="x") for f in base.fields)
+        )
+    )
+    others = [
+        *("b string, a int", "a bigint, b string", "A int, b string", "a int", "a int, b string, c int"),
+    ]
+    assert len({record.fingerprint(s) for s in [base, *map(columns, others)]}) == 6
+    assert len(record.fingerprint(base)) == 16
 
 
-@pytest.mark.parametrize(
-    "other", ["b string, a int", "a bigint, b string", "A int, b string", "a int", "a int, b string, c int"]
-)
-def test_other_sources_have_other_fingerprints(other: str) -> None:
-    assert fingerprint(columns("a int, b string")) != fingerprint(columns(other))
+def test_the_fingerprint_is_of_nested_fields_too() -> None:
+    one, two = (columns("s", s=struct(10, **{name: INT})) for name in "xy")
+    assert record.fingerprint(one) != record.fingerprint(two)
+
+
+def test_names_with_separators_do_not_bring_two_sources_together() -> None:
+    one = Schema(NestedField(1, "a", INT), NestedField(2, "b", INT))
+    two = Schema(NestedField(1, "a:int;b", INT))
+    assert record.fingerprint(one) != record.fingerprint(two)

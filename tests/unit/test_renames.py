@@ -1,116 +1,112 @@
-"""Renames: which field an old path is about, and when it may take its new name."""
+"""Renames: which field a configured path means, and when it cannot get its new name."""
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, IntegerType, StringType
+from pyiceberg.types import IntegerType, StringType
 
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from tests.unit.helpers import array, columns, mapping, struct
 
 INT, STRING = IntegerType(), StringType()
-NESTED: dict[str, IcebergType] = {
-    "s": struct(10, x=INT, t=struct(12, y=INT)),
-    "l": array(20, struct(21, x=INT)),
-    "m": mapping(30, STRING, struct(32, x=INT)),
-    "d.e": struct(40, f=INT),
-}
-TABLE = columns("a int, B int, s, l, m, d.e, s.q int", **NESTED)
-OTHER = columns("other int")
+
+TARGET = columns(
+    "Old int, s, l, m, a.b int, a, deep",
+    s=struct(10, X=INT, y=INT),
+    l=array(20, struct(21, x=INT)),
+    m=mapping(30, STRING, struct(32, x=INT, value=INT)),
+    a=struct(40, z=INT, **{"c.d": INT}),
+    deep=array(50, mapping(51, STRING, array(53, struct(54, end=INT)))),
+)
+NOTHING = columns("unrelated int")
 
 
-def resolved(renames: dict[str, str], source: Schema = OTHER, table: Schema = TABLE) -> dict[int, str]:
-    found, problems = resolve_renames(table, source, renames)
+def resolved(renames: dict[str, str], source: Schema = NOTHING, target: Schema = TARGET) -> dict[int, str]:
+    found, problems = resolve_renames(target, source, renames)
     assert problems == ()
     return found
 
 
 @pytest.mark.parametrize(
-    ("old", "field_id"),
+    ("path", "field_id"),
     [
-        ("a", 1),
-        ("A", 1),
-        ("`a`", 1),
-        ("b", 2),
-        ("s", 3),
-        ("s.x", 10),
-        ("S.X", 10),
-        ("s.t", 11),
-        ("s.t.y", 12),
-        ("l.x", 21),
-        ("l.element.x", 21),
-        ("m.x", 32),
-        ("m.value.x", 32),
-        ("d.e", 6),
-        ("d.e.f", 40),
-        ("s.q", 7),
+        *(("Old", 1), ("OLD", 1), ("`old`", 1), ("s", 2), ("s.x", 10), ("S.Y", 11)),
+        *(("l.element.x", 21), ("l.x", 21), ("m.value.x", 32), ("m.x", 32), ("m.value.value", 33)),
+        # A name that has dots itself is taken for a column first.
+        *(("a.b", 5), ("a.c.d", 41)),
+        *(("deep.element.value.element.end", 54), ("deep.end", 54), ("deep.value.end", 54)),
     ],
 )
-def test_a_field_is_found_by_its_path_in_any_case(old: str, field_id: int) -> None:
-    assert resolved({old: "New Name"}) == {field_id: "New Name"}
+def test_a_path_leads_to_one_field(path: str, field_id: int) -> None:
+    assert resolved({path: "New"}) == {field_id: "New"}
 
 
-@pytest.mark.parametrize("old", ["absent", "s.absent", "a.x", "x", "l.element", "m.key", "s.t.y.z", "", "s."])
-def test_what_is_not_there_has_nothing_to_rename(old: str) -> None:
-    assert resolved({old: "new"}) == {}
+@pytest.mark.parametrize("path", ["absent", "s.absent", "absent.x", "Old.x", "l.element", "m.key", "s.", "."])
+def test_a_path_that_leads_nowhere_has_nothing_to_do(path: str) -> None:
+    assert resolved({path: "New"}) == {}
 
 
-@pytest.mark.parametrize("new", ["a", "`a`"])
-def test_a_name_that_a_field_has_is_no_rename(new: str) -> None:
-    assert resolved({"A": new}) == {}
+def test_the_new_name_may_be_quoted_or_odd() -> None:
+    assert resolved({"Old": "`a b`", "s.x": "p.q", "s.y": "`"}) == {1: "a b", 10: "p.q", 11: "`"}
 
 
-@pytest.mark.parametrize("source", ["a int", "A int", "other int"])
-def test_another_case_is_a_rename(source: str) -> None:
-    assert resolved({"a": "A"}, columns(source)) == {1: "A"}
+def test_several_renames_at_once() -> None:
+    assert resolved({"Old": "New", "l.x": "z", "m.x": "z"}) == {1: "New", 21: "z", 32: "z"}
 
 
-def test_a_new_name_may_be_quoted_and_odd() -> None:
-    assert resolved({"a": "`x``y`", "b": "p.q", "s.x": "İ"}) == {1: "x`y", 2: "p.q", 10: "İ"}
+def test_a_rename_that_was_made_has_nothing_left_to_do() -> None:
+    assert resolved({"Old": "New"}, target=columns("New int")) == {}
+    assert resolved({"Old": "New"}, columns("New int"), columns("New int")) == {}
+    assert resolved({"Old": "Old"}) == {}
+
+
+def test_another_case_is_a_rename_even_if_the_model_still_returns_the_old_one() -> None:
+    assert resolved({"Old": "OLD"}, columns("old int")) == {1: "OLD"}
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "columns_of_refusal"),
-    [("a", "b", ("a", "b")), ("a", "B", ("a", "B")), ("s.x", "T", ("s.x", "T")), ("l.x", "X2", None)],
+    ("path", "new", "columns_of_it"), [("old", "S", ("Old", "S")), ("s.x", "Y", ("s.X", "Y"))]
 )
-def test_a_new_name_that_is_taken_is_refused(
-    old: str, new: str, columns_of_refusal: tuple[str, ...] | None
-) -> None:
-    found, problems = resolve_renames(TABLE, OTHER, {old: new})
-    assert [problem.columns for problem in problems] == ([columns_of_refusal] if columns_of_refusal else [])
-    assert bool(found) is not bool(problems)
-
-
-@pytest.mark.parametrize(
-    ("old", "source"),
-    [
-        ("a", columns("A int, new int")),
-        ("s.x", columns("S", S=struct(10, X=INT, new=INT))),
-        ("l.x", columns("l", l=array(10, struct(11, x=INT)))),
-        ("m.value.x", columns("m", m=mapping(10, STRING, struct(12, x=INT)))),
-    ],
-)
-def test_an_old_name_that_the_model_still_returns_is_refused(old: str, source: Schema) -> None:
-    found, problems = resolve_renames(TABLE, source, {old: "new"})
+def test_a_new_name_that_is_taken_is_refused(path: str, new: str, columns_of_it: tuple[str, str]) -> None:
+    found, (problem,) = resolve_renames(TARGET, NOTHING, {path: new})
     assert found == {}
-    (problem,) = problems
-    assert problem.columns[-1] == "new"
-    assert problem.reason.endswith("and the model still returns the old name.")
+    assert problem.columns == columns_of_it
+    assert problem.reason.endswith(f"to become `{new}`, and the table has both.")
 
 
 @pytest.mark.parametrize(
-    "source",
+    ("path", "source"),
     [
-        columns("s", s=struct(10, new=INT)),
-        columns("x int, new int"),
-        columns("s int"),
-        columns("s", s=array(10, INT)),
+        ("old", columns("OLD int")),
+        ("s.x", columns("S", S=struct(10, x=INT))),
+        ("l.x", columns("l", l=array(10, struct(11, X=INT)))),
+        ("m.x", columns("m", m=mapping(10, STRING, struct(12, x=INT)))),
+        ("deep.end", columns("deep", deep=array(10, mapping(11, STRING, array(13, struct(14, End=INT)))))),
     ],
 )
-def test_an_old_nested_name_that_stands_elsewhere_in_the_batch_is_no_obstacle(source: Schema) -> None:
-    assert resolved({"s.x": "new"}, source) == {10: "new"}
+def test_an_old_name_that_the_model_still_returns_is_refused(path: str, source: Schema) -> None:
+    found, (problem,) = resolve_renames(TARGET, source, {path: "New"})
+    assert found == {}
+    assert problem.reason.endswith("to become `New`, and the model still returns the old name.")
+    assert problem.remedy == "Return it under the new name from the model."
 
 
-def test_each_problem_is_told_and_the_rest_is_resolved() -> None:
-    found, problems = resolve_renames(TABLE, columns("b int"), {"a": "B", "b": "c", "s.x": "z"})
-    assert found == {10: "z"}
-    assert [problem.columns for problem in problems] == [("a", "B"), ("B", "c")]
+def test_a_model_that_returns_neither_name_renames_all_the_same() -> None:
+    assert resolved({"s.x": "New"}, columns("s", s=struct(10, y=INT))) == {10: "New"}
+    assert resolved({"s.x": "New"}, columns("s int")) == {10: "New"}
+
+
+def test_two_fields_cannot_both_get_one_name() -> None:
+    """Two columns of one name would be a table that Spark cannot read."""
+    found, problems = resolve_renames(columns("a int, b int"), NOTHING, {"a": "c", "b": "C"})
+    assert problems
+    assert len(found) < 2
+
+
+def test_one_field_cannot_get_two_names() -> None:
+    _, problems = resolve_renames(columns("a int"), NOTHING, {"a": "b", "A": "c"})
+    assert problems
+
+
+def test_two_columns_that_swap_their_names_are_refused() -> None:
+    _, problems = resolve_renames(columns("a int, b int"), NOTHING, {"a": "b", "b": "a"})
+    assert problems

@@ -165,8 +165,8 @@ class SchemaCommitError(SparkEvolveError):
         outcome = (
             "None of these changes was made, and no row was written."
             if outcome_known
-            else "Whether they were made is not known, since the catalog cannot be asked; no row was written, and "
-            "the next run finds out."
+            else "Whether they were made is not known, since the catalog cannot be asked; no row was written, "
+            "and the next run finds out."
         )
         super().__init__(
             f"The columns of {relation} could not be changed ({wanted}). The catalog's answer: {answer}. "

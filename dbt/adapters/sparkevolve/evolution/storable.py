@@ -89,7 +89,7 @@ def parse_type(text: str) -> SparkType:
     Raises:
         UnreadableType: it cannot be read that way.
     """
-    # A type that is not known here is one that Iceberg lacks; but known ones first, for the sake of odd names.
+    # A type that is not known here is one that Iceberg lacks; known ones first, for the sake of odd names.
     for known_only in (True, False):
         found = _type(text, 0, known_only)
         if found is not None and found[1] == len(text):

@@ -1,0 +1,143 @@
+"""What the adapter makes of a plan and of a model's configuration, without dbt around it."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.evolution.statements import delete_statement, insert_statement
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.loading import key_columns, load_statements
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import columns, relation
+
+TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
+
+
+@pytest.mark.parametrize(
+    ("configured", "names"),
+    [
+        (None, ()),
+        ("", ()),
+        ([], ()),
+        ("Id", ("Id",)),
+        ("`a b`", ("a b",)),
+        (["Id", "`x``y`", "z"], ("Id", "x`y", "z")),
+        (("a",), ("a",)),
+        ("a, b", ("a, b",)),
+    ],
+)
+def test_a_unique_key_may_be_nothing_one_or_several_quoted_or_not(
+    configured: object, names: tuple[str, ...]
+) -> None:
+    assert key_columns(configured) == names
+
+
+def statements(
+    lake: IcebergCatalog,
+    make_table: MakeTable,
+    rows: list[dict[str, object]],
+    key: tuple[str, ...],
+    predicates: tuple[str, ...] = (),
+) -> list[str]:
+    staged = make_table(
+        columns("ID int, day string, x int"), *([rows] if rows else []), name=str(STAGED.identifier)
+    )
+    batch = lake.staged_batch(staged)
+    plan = plan_evolution(columns("Id int, Day string"), batch.schema, Policy(unique_key=key))
+    assert not plan.refusals
+    return load_statements(TARGET, STAGED, batch, plan, predicates)
+
+
+INSERT = (
+    "INSERT INTO `lake`.`db`.`t` (`Id`, `Day`, `x`)\n"
+    "SELECT\n"
+    "  DBT_INTERNAL_SOURCE.`ID` AS `Id`,\n"
+    "  DBT_INTERNAL_SOURCE.`day` AS `Day`,\n"
+    "  DBT_INTERNAL_SOURCE.`x` AS `x`\n"
+    "FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE"
+)
+
+
+def test_a_batch_with_a_key_is_a_delete_and_then_an_insert(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    rows: list[dict[str, object]] = [{"ID": 1, "day": "x", "x": None}]
+    assert statements(lake, make_table, rows, ("id", "DAY"), ("p = 1",)) == [
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE (DBT_INTERNAL_DEST.`Id`, DBT_INTERNAL_DEST.`Day`) IN "
+        "(SELECT DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`Day` "
+        "FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE)\n"
+        "  AND (p = 1)",
+        INSERT,
+    ]
+
+
+@pytest.mark.parametrize("null_in", ["ID", "day"])
+def test_a_null_in_any_part_of_the_key_makes_the_delete_null_safe(
+    lake: IcebergCatalog, make_table: MakeTable, null_in: str
+) -> None:
+    rows: list[dict[str, object]] = [
+        {"ID": 1, "day": "x", "x": 1},
+        {"ID": 1, "day": "x", "x": 1, null_in: None},
+    ]
+    delete, insert = statements(lake, make_table, rows, ("id", "day"))
+    assert delete == delete_statement(str(TARGET), str(STAGED), ["Id", "Day"], null_safe=True)
+    assert insert == INSERT
+
+
+def test_a_null_outside_of_the_key_does_not(lake: IcebergCatalog, make_table: MakeTable) -> None:
+    rows: list[dict[str, object]] = [{"ID": 1, "day": None, "x": None}]
+    delete, _ = statements(lake, make_table, rows, ("id",))
+    assert delete == delete_statement(str(TARGET), str(STAGED), ["Id"], null_safe=False)
+
+
+def test_a_batch_without_a_key_is_an_insert(lake: IcebergCatalog, make_table: MakeTable) -> None:
+    assert statements(lake, make_table, [{"ID": 1, "day": None, "x": None}], ()) == [INSERT]
+
+
+@pytest.mark.parametrize("key", [(), ("id",)])
+def test_an_empty_batch_is_no_statement(
+    lake: IcebergCatalog, make_table: MakeTable, key: tuple[str, ...]
+) -> None:
+    assert statements(lake, make_table, [], key) == []
+
+
+def test_an_insert_pads_in_table_order(lake: IcebergCatalog, make_table: MakeTable) -> None:
+    staged = make_table(columns("z int, a int"), [{"z": 1, "a": 1}], name=str(STAGED.identifier))
+    batch = lake.staged_batch(staged)
+    plan = plan_evolution(columns("a bigint, gone string"), batch.schema, Policy())
+    (insert,) = load_statements(TARGET, STAGED, batch, plan, [])
+    assert insert == insert_statement(str(TARGET), str(STAGED), plan.columns)
+    assert insert == (
+        "INSERT INTO `lake`.`db`.`t` (`a`, `gone`, `z`)\n"
+        "SELECT\n"
+        "  CAST(DBT_INTERNAL_SOURCE.`a` AS bigint) AS `a`,\n"
+        "  CAST(NULL AS string) AS `gone`,\n"
+        "  DBT_INTERNAL_SOURCE.`z` AS `z`\n"
+        "FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE"
+    )
+
+
+MERGE_ON_READ = {
+    "format-version": "2",
+    "write.delete.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+}
+
+
+@pytest.mark.parametrize(
+    ("configured", "properties"),
+    [
+        (None, MERGE_ON_READ),
+        ({}, MERGE_ON_READ),
+        ({"write.delete.mode": "copy-on-write"}, {**MERGE_ON_READ, "write.delete.mode": "copy-on-write"}),
+        ({"x": True, "n": 5}, {**MERGE_ON_READ, "x": "true", "n": "5"}),
+    ],
+)
+def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(
+    configured: dict[str, object] | None, properties: dict[str, str]
+) -> None:
+    adapter = SparkEvolveAdapter.__new__(SparkEvolveAdapter)
+    assert adapter.table_properties(configured) == properties
