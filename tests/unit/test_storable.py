@@ -134,9 +134,9 @@ def test_twenty_thousand_columns_are_each_looked_at_once(monkeypatch: pytest.Mon
 
     calls, real = [0], storable._type
 
-    def counted(text: str, start: int) -> object:
+    def counted(text: str, start: int, known_only: bool) -> object:
         calls[0] += 1
-        return real(text, start)
+        return real(text, start, known_only)
 
     monkeypatch.setattr(storable, "_type", counted)
     counts = []
@@ -279,3 +279,11 @@ def test_twenty_thousand_columns_are_selected() -> None:
     fields = tuple((f"c{i}", INT) for i in range(20_000))
     found = storable_query(SQL, Struct((*fields, ("n", VOID))))
     assert found.sql.count(" as `c") == 20_000
+
+
+def test_a_field_whose_name_looks_like_two_is_read_by_known_types_first() -> None:
+    assert parse_type("struct<a:b,c:int>") == Struct((("a:b,c", INT),))
+
+
+def test_a_type_that_is_not_known_is_read_all_the_same() -> None:
+    assert parse_type("struct<p:pointudt,n:int>") == Struct((("p", Leaf("pointudt")), ("n", INT)))

@@ -165,7 +165,7 @@ class SchemaCommitError(SparkEvolveError):
         outcome = (
             "None of these changes was made, and no row was written."
             if outcome_known
-            else "Whether they were made is not known, since the catalog cannot be asked; no row was written, "
+            else "Whether they were made is not known, as the catalog cannot be asked; no row was written, "
             "and the next run finds out."
         )
         super().__init__(
