@@ -286,4 +286,4 @@ def test_a_field_whose_name_looks_like_two_is_read_by_known_types_first() -> Non
 
 
 def test_a_type_that_is_not_known_is_read_all_the_same() -> None:
-    assert parse_type("struct<p:pointudt,n:int>") == Struct((("p", Leaf("pointudt")), ("n", INT)))
+    assert parse_type("struct<n:int,p:pointudt>") == Struct((("n", INT), ("p", Leaf("pointudt"))))
