@@ -17,8 +17,6 @@ from dbt.adapters.sparkevolve.session import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 
-pytest_plugins = ["dbt.tests.fixtures.project"]
-
 # Small data, many statements: what makes each statement cheap.
 FAST = {
     "spark.sql.shuffle.partitions": "1",
@@ -26,10 +24,6 @@ FAST = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.memory": "2g",
 }
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--profile", choices=("session", "thrift"), default="session")
 
 
 @pytest.fixture(scope="session")

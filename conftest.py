@@ -1,0 +1,10 @@
+"""Options and plugins of the whole pytest run, which pytest takes from the root only."""
+
+import pytest
+
+pytest_plugins = ["dbt.tests.fixtures.project"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the functional tests run on a session or on a Thrift server."""
+    parser.addoption("--profile", choices=("session", "thrift"), default="session")
