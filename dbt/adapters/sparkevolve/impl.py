@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
-from dbt.adapters.sparkevolve.evolution import names, refusals, storable
+from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.listing import ListingAdapter
@@ -37,6 +37,8 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 logger = AdapterLogger("SparkEvolve")
 
+# Rows of a seed in one INSERT, and so in one commit.
+_SEED_BATCH = 10_000
 DEFAULT_FILE_FORMAT = "iceberg"
 # Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
 DEFAULT_TABLE_PROPERTIES = {
@@ -274,6 +276,25 @@ class SparkEvolveAdapter(ListingAdapter):
         self.catalog.set_docs(relation, comment, docs, SparkEvolveConfig.commit_retries)
 
     # SQL text
+
+    @available.parse(lambda *a, **k: [])
+    def seed_statements(self, relation: Any, table: Any, column_types: Mapping[str, str]) -> list[str]:
+        """Return the INSERTs that load a seed.
+
+        Args:
+            relation: the seed's table.
+            table: its rows, as an agate table.
+            column_types: Spark SQL types by column name; that of another column follows from its values.
+        """
+        types = [
+            column_types.get(name) or str(self.convert_type(table, index))
+            for index, name in enumerate(table.column_names)
+        ]
+        rows = [list(row.values()) for row in table.rows]
+        return [
+            statements.values_statement(str(relation), types, rows[start : start + _SEED_BATCH])
+            for start in range(0, len(rows), _SEED_BATCH)
+        ]
 
     @classmethod
     def quote(cls, identifier: str) -> str:

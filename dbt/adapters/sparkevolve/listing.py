@@ -122,7 +122,7 @@ class ListingAdapter(SparkAdapter):
         else:
             comment = owner = None
             columns = [(c.column, c.dtype, None) for c in self.get_columns_in_relation(relation)]
-        for index, (name, dtype, doc) in enumerate(columns):
+        for index, (name, dtype, doc) in enumerate(columns, start=1):
             values = (
                 *(relation.database, relation.schema, relation.identifier, str(relation.type)),
                 *(comment, owner, name, index, dtype, doc),

@@ -1,8 +1,11 @@
 """The text of the statements that load a staged batch. Each function returns one statement, without ``;``."""
 
 from collections.abc import Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
 
-from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
 
 # dbt's own names for the two sides: users write them in `incremental_predicates`.
@@ -58,6 +61,39 @@ def insert_statement(target: str, staged: str, columns: Sequence[ProjectedColumn
     names = ", ".join(quote(column.name) for column in columns)
     values = ",\n  ".join(_select_item(column) for column in columns)
     return f"INSERT INTO {target} ({names})\nSELECT\n  {values}\nFROM {staged} AS {SOURCE_ALIAS}"
+
+
+def values_statement(target: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return the INSERT of rows of plain values, each cast to the type of its column.
+
+    Values stand in the text: Spark takes a time that grows with the square of the number of bindings.
+
+    Args:
+        target: the rendered name of the table.
+        types: the Spark SQL type of each column.
+        rows: None, bool, numbers, dates, times and texts.
+    """
+    lines = (
+        "(" + ", ".join(f"CAST({literal(v)} AS {t})" for v, t in zip(row, types, strict=True)) + ")"
+        for row in rows
+    )
+    return f"INSERT INTO {target} VALUES\n" + ",\n".join(lines)
+
+
+def literal(value: Any) -> str:
+    """Return a plain value as a SQL literal from which a CAST gets it back without loss.
+
+    Numbers go as text: a seed's are decimals, and a float would round a large one.
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Decimal):
+        return string_literal(format(value, "f"))
+    if isinstance(value, datetime):
+        return string_literal(value.isoformat(sep=" "))
+    return string_literal(str(value))
 
 
 def _select_item(column: ProjectedColumn) -> str:

@@ -76,3 +76,11 @@
     {% do spark__persist_constraints(relation, model) %}
   {%- endif -%}
 {% endmacro %}
+
+
+{# Rendered, since under `--empty` a relation stands for a subquery. #}
+{% macro sparkevolve__alter_column_type(relation, column_name, new_column_type) -%}
+  {% call statement('alter_column_type') %}
+    alter table {{ relation.render() }} alter column {{ adapter.quote(column_name) }} type {{ new_column_type }}
+  {% endcall %}
+{% endmacro %}

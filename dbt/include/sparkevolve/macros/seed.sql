@@ -1,8 +1,3 @@
-{% macro sparkevolve__get_binding_char() %}
-  {{ return('?' if target.method == 'session' else '%s') }}
-{% endmacro %}
-
-
 {% macro sparkevolve__create_csv_table(model, agate_table) %}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {% set sql %}
@@ -22,4 +17,13 @@
     {{ sql }}
   {%- endcall %}
   {{ return(sql) }}
+{% endmacro %}
+
+
+{% macro sparkevolve__load_csv_rows(model, agate_table) %}
+  {% set statements = adapter.seed_statements(this, agate_table, model['config'].get('column_types', {})) %}
+  {% for sql in statements %}
+    {% do adapter.add_query(sql, abridge_sql_log=True) %}
+  {% endfor %}
+  {{ return(statements | first or '') }}
 {% endmacro %}
