@@ -57,7 +57,7 @@ print("1 passed, 0 failed")
 PYTHON
 
 "$pip" install --quiet --no-deps 'dbt-core>=1.12,<1.13' metricflow
-"$pip" install --quiet python-dotenv opentelemetry-api
+"$pip" install --quiet python-dotenv opentelemetry-api sqlglot
 rm -rf target
 "$dbt" --version > "$work/version"
 grep 'installed: 1.12' "$work/version"

@@ -113,6 +113,14 @@ class ListingAdapter(SparkAdapter):
         ]
         return table_from_data_flat(rows, _CATALOG_COLUMNS)
 
+    def _described(self, relation: BaseRelation) -> tuple[str | None, list[tuple[str, str, str | None]]]:
+        """Return the comment of a view, or of a table of another format, and its columns with theirs."""
+        answer = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
+        rows = [tuple(str(value or "") for value in row.values()) for row in answer]
+        end = next((n for n, row in enumerate(rows) if not row[0] or row[0].startswith("#")), len(rows))
+        facts = {row[0]: row[1] for row in rows[end:]}
+        return facts.get("Comment") or None, [(row[0], row[1], row[2] or None) for row in rows[:end]]
+
     def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
         table = self.catalog.find(relation)
         if table is not None:
@@ -120,8 +128,8 @@ class ListingAdapter(SparkAdapter):
             owner = table.properties.get("owner")
             columns = [(f.name, type_text(f.field_type), f.doc) for f in table.schema().fields]
         else:
-            comment = owner = None
-            columns = [(c.column, c.dtype, None) for c in self.get_columns_in_relation(relation)]
+            owner = None
+            comment, columns = self._described(relation)
         for index, (name, dtype, doc) in enumerate(columns, start=1):
             values = (
                 *(relation.database, relation.schema, relation.identifier, str(relation.type)),

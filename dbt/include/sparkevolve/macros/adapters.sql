@@ -50,6 +50,12 @@
   {%- else -%}
     {% set comment = model.description if for_relation and config.persist_relation_docs() else none %}
     {% set docs = sparkevolve__column_docs() if for_columns else {} %}
+    {% if docs %}
+      {# Warns of those that the table does not have. #}
+      {% set existing = adapter.get_columns_in_relation(relation) | map(attribute='name') | list %}
+      {% set known = validate_doc_columns(relation, model.columns, existing) %}
+      {% set docs = sparkevolve__descriptions(known) %}
+    {% endif %}
     {% if comment is not none or docs %}
       {% do adapter.persist_iceberg_docs(relation, comment, docs) %}
     {% endif %}
@@ -59,12 +65,15 @@
 
 {# Descriptions by column name, if the model wants them stored. #}
 {% macro sparkevolve__column_docs() -%}
+  {% do return(sparkevolve__descriptions(model.columns) if config.persist_column_docs() else {}) %}
+{%- endmacro %}
+
+
+{% macro sparkevolve__descriptions(columns) -%}
   {% set docs = {} %}
-  {% if config.persist_column_docs() %}
-    {% for name, column in model.columns.items() %}
-      {% do docs.update({name: column.description}) %}
-    {% endfor %}
-  {% endif %}
+  {% for name, column in columns.items() %}
+    {% do docs.update({name: column['description']}) %}
+  {% endfor %}
   {% do return(docs) %}
 {%- endmacro %}
 
