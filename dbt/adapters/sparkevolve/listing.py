@@ -82,7 +82,8 @@ class ListingAdapter(SparkAdapter):
         """
         table = self.catalog.find(relation)
         if table is None:
-            described = super().get_columns_in_relation(relation)
+            # Under `--empty` a relation stands for a subquery, which cannot be described.
+            described = super().get_columns_in_relation(relation.replace(limit=None, event_time_filter=None))
             return [SparkEvolveColumn(column=c.column, dtype=c.dtype) for c in described]
         return [
             SparkEvolveColumn(column=field.name, dtype=type_text(field.field_type))

@@ -93,3 +93,12 @@
     alter table {{ relation.render() }} alter column {{ adapter.quote(column_name) }} type {{ new_column_type }}
   {% endcall %}
 {% endmacro %}
+
+
+{# The new name is looked for inside the catalog already: with its own it would be a namespace too deep. #}
+{% macro sparkevolve__rename_relation(from_relation, to_relation) -%}
+  {% call statement('rename_relation') -%}
+    alter {{ 'view' if from_relation.is_view else 'table' }} {{ from_relation }}
+    rename to {{ to_relation.include(database=false) }}
+  {%- endcall %}
+{%- endmacro %}
