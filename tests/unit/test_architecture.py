@@ -87,6 +87,8 @@ def test_the_evolution_is_pure(path: Path) -> None:
         "re",
         "itertools",
         "functools",
+        "datetime",
+        "decimal",
         "hashlib",
         "json",
     )

@@ -89,8 +89,8 @@ def test_c05_slash_in_a_name_that_is_key_and_documented(scenario: Scenario, key:
     assert scenario.docs() == {"/src/id": text, "/src/val": '100 % \\ "v"'}
     assert scenario.table().properties["comment"] == f"where {text} is"
     assert scenario.field_ids() == {**ids, "/src/val": 2}
-    # One for the new column, which brings its description along, and one for the old column's.
-    assert scenario.schemas() == 2  # the new column and the descriptions are one commit
+    # The new column and the changed description are one commit.
+    assert scenario.schemas() == 2
     assert_settled(scenario)
 
 
