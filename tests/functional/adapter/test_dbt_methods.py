@@ -166,7 +166,9 @@ def test_model_changes_its_materialization(scenario: Scenario, materializations:
         scenario.model(sql, materialized=materialized, on_schema_change=None, **key)
         scenario.run()
         assert kind(scenario) == ("view" if materialized == "view" else "table")
-        rows = sorted(scenario.sql(f"select * from {scenario.relation()}"))
+        # A table is read by PyIceberg: another connection to a Thrift server may still have it as it was.
+        in_view = materialized == "view"
+        rows = scenario.sql(f"select * from {scenario.relation()}") if in_view else scenario.rows()
         if (before, materialized) == ("table", "incremental"):
             # A table that is there is what the incremental model goes on with.
             assert rows == [(number - 1, 0), (number, number)]
