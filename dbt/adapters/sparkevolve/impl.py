@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from dbt.adapters.base.meta import available
+from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -48,6 +49,10 @@ class SparkEvolveAdapter(IncrementalAdapter):
     Column = SparkEvolveColumn
     ConnectionManager = SparkEvolveConnectionManager
     AdapterSpecificConfigs = SparkEvolveConfig
+
+    _capabilities = CapabilityDict(
+        {Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full)}
+    )
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
