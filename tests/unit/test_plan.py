@@ -595,7 +595,7 @@ def test_a_removed_partition_column_is_padded_with_a_warning() -> None:
 
 
 def test_a_new_column_with_the_name_of_a_partition_field_is_refused() -> None:
-    facts = TableFacts(partition_names=frozenset({"ts_day"}))
+    facts = TableFacts(partition_names={"ts_day": None})
     (refusal,) = refused("id int", "id int, Ts_Day date", facts=facts)
     assert refusal.columns == ("Ts_Day",)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -25,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     quote,
     unquote,
 )
+from dbt.adapters.sparkevolve.evolution.paths import FieldPaths, Holder
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
     Cast,
@@ -41,6 +43,7 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
+    children,
     is_safe_upcast,
     is_same,
     is_widening,
@@ -168,7 +171,11 @@ class _Planner:
     ignored: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    _paths: set[str] | None = None
+    _new_names: dict[Path, str] = field(default_factory=dict)
+
+    @cached_property
+    def _paths(self) -> FieldPaths:
+        return FieldPaths(self.target.fields, self.policy.facts.partition_names)
 
     def columns(self, source: Schema) -> list[ProjectedColumn]:
         """Plan all columns; return the refreshed list."""
@@ -186,7 +193,7 @@ class _Planner:
             path = (*parent, old.name)
             name = self.renames.get(old.field_id, old.name)
             if name != old.name:
-                self.changes.append(RenameField(path, name))
+                self._rename(path, old, name)
             known.add(fold(name))
             new = returned.get(fold(name))
             projection = self._pad(path, old) if new is None else self._align(path, old, new)
@@ -216,17 +223,31 @@ class _Planner:
         if not self.policy.add_columns:
             self.ignored.append(path)
             return
-        if self._is_path_taken(path, new):
-            self.refusals.append(refusals.same_path(path))
+        # PyIceberg asks for the path before the renames, and the table will have the one after them.
+        held_by = self._paths.add(parent, new) | self._paths.add(self._renamed(parent), new)
+        if held_by:
+            refuse = refusals.partition_name if held_by == {Holder.PARTITION} else refusals.same_path
+            self.refusals.append(refuse(path))
         elif parent:
             self.changes.append(AddField(path, new.field_type))
-        elif fold(new.name) in self.policy.facts.partition_names:
-            self.refusals.append(refusals.partition_name(new.name))
         else:
             doc = (self.policy.docs or {}).get(fold(new.name)) or None
             self.changes.append(AddColumn((new.name,), new.field_type, doc))
             self._warn_of_former(new)
         yield StructMember(new.name, new.name, Keep())
+
+    def _rename(self, path: Path, old: NestedField, name: str) -> None:
+        self.changes.append(RenameField(path, name))
+        self._new_names[path] = name
+        held_by = self._paths.rename(self._renamed(path[:-1]), old, name)
+        if held_by:
+            on_partition = held_by == {Holder.PARTITION}
+            refuse = refusals.rename_partition_name if on_partition else refusals.rename_same_path
+            self.refusals.append(refuse(path, name))
+
+    def _renamed(self, path: Path) -> Path:
+        """Return the path that a field will have."""
+        return tuple(self._new_names.get(path[: i + 1], name) for i, name in enumerate(path))
 
     def _pad(self, path: Path, old: NestedField) -> Projection:
         self.removed.append(path)
@@ -336,48 +357,15 @@ class _Planner:
         """Tell whether a type that both sides share has something inside that needs a change all the same."""
         return any(
             child.field_id in self.renames or child.required or self._needs_descent(child.field_type)
-            for child in _children(type_)
+            for child in children(type_)
             # Keys are always required, by the spec.
             if not (isinstance(type_, MapType) and child.field_id == type_.key_id)
         )
 
     def _renamed_in(self, type_: IcebergType) -> bool:
         return any(
-            child.field_id in self.renames or self._renamed_in(child.field_type) for child in _children(type_)
+            child.field_id in self.renames or self._renamed_in(child.field_type) for child in children(type_)
         )
-
-    def _is_path_taken(self, path: Path, new: NestedField) -> bool:
-        """Tell whether a new field, or one inside it, would have the dotted path of another one.
-
-        Iceberg looks fields up by dotted path, also without the ``element`` and ``value`` in it, and a schema
-        where one path leads to two fields is invalid. The paths of the new field are taken from then on.
-        """
-        if self._paths is None:
-            self._paths = {name for f in self.target.fields for name in _dotted_paths((), f)}
-        mine = set(_dotted_paths(path[:-1], new))
-        if mine & self._paths:
-            return True
-        self._paths |= mine
-        return False
-
-
-def _dotted_paths(parent: Path, f: NestedField) -> Iterable[str]:
-    """Yield the folded dotted paths of a field and of all in it, each in full and in short."""
-    path = (*parent, f.name)
-    yield fold(".".join(path))
-    yield fold(".".join(name for name in path if name not in ("element", "value")) or f.name)
-    for child in _children(f.field_type):
-        yield from _dotted_paths(path, child)
-
-
-def _children(type_: IcebergType) -> tuple[NestedField, ...]:
-    if isinstance(type_, StructType):
-        return type_.fields
-    if isinstance(type_, ListType):
-        return (type_.element_field,)
-    if isinstance(type_, MapType):
-        return (type_.key_field, type_.value_field)
-    return ()
 
 
 def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
@@ -386,7 +374,7 @@ def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
     def walk(path: Path, type_: IcebergType) -> Iterable[tuple[Path, StructType]]:
         if isinstance(type_, StructType):
             yield path, type_
-        for child in _children(type_):
+        for child in children(type_):
             yield from walk((*path, child.name), child.field_type)
 
     return walk((), schema.as_struct())

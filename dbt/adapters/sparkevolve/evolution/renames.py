@@ -58,9 +58,9 @@ def _locate(struct: StructType, wanted: str) -> Located | None:
 
     def search(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
         if isinstance(type_, ListType):
-            return search(type_.element_type, (*path, "element"), rest.removeprefix("element."))
+            return inside(type_.element_type, (*path, "element"), rest)
         if isinstance(type_, MapType):
-            return search(type_.value_type, (*path, "value"), rest.removeprefix("value."))
+            return inside(type_.value_type, (*path, "value"), rest)
         if not isinstance(type_, StructType):
             return None
         for f in type_.fields:
@@ -72,6 +72,11 @@ def _locate(struct: StructType, wanted: str) -> Located | None:
                 if found is not None:
                     return found
         return None
+
+    def inside(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
+        # The struct in it may have a field of that name itself.
+        forms = dict.fromkeys((rest.removeprefix(f"{path[-1]}."), rest))
+        return next(filter(None, (search(type_, path, form) for form in forms)), None)
 
     return search(struct, (), wanted)
 

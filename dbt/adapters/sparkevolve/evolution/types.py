@@ -13,6 +13,7 @@ from pyiceberg.types import (
     ListType,
     LongType,
     MapType,
+    NestedField,
     StringType,
     StructType,
     TimestampType,
@@ -132,3 +133,14 @@ def is_widening(old: IcebergType, new: IcebergType) -> bool:
     if isinstance(old, IntegerType):
         return isinstance(new, LongType)
     return isinstance(old, FloatType) and isinstance(new, DoubleType)
+
+
+def children(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
+    """Return the fields directly inside a type: of a struct, a list's element, a map's key and value."""
+    if isinstance(iceberg_type, StructType):
+        return iceberg_type.fields
+    if isinstance(iceberg_type, ListType):
+        return (iceberg_type.element_field,)
+    if isinstance(iceberg_type, MapType):
+        return (iceberg_type.key_field, iceberg_type.value_field)
+    return ()
