@@ -24,7 +24,6 @@ from dbt.adapters.sparkevolve.evolution.names import (
     is_reserved,
     path_text,
     quote,
-    unquote,
 )
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths, Holder
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -48,6 +47,7 @@ from dbt.adapters.sparkevolve.evolution.types import (
     is_same,
     is_widening,
     spark_type,
+    type_text,
 )
 
 Path = tuple[str, ...]
@@ -99,7 +99,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     Returns:
         The plan. One with refusals holds no changes and no columns.
     """
-    found = tuple(_check_names(target, source, policy))
+    found = tuple(_check_names(target, source, policy.unique_key))
     if found:
         # The rest looks names up by their folded form, which is safe only once they are known to be unique.
         return EvolutionPlan(refusals=found)
@@ -108,11 +108,14 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         return EvolutionPlan(refusals=found)
     planner = _Planner(target, policy, renames)
     columns = planner.columns(source)
+    spelling = {fold(column.name): column.name for column in columns}
+    missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
+    if missing:
+        planner.refusals.append(refusals.key_not_in_table(missing))
     if policy.facts.format_version > 2 and planner.changes and not planner.refusals:
         planner.refusals.append(refusals.format_v3(planner.changes))
     if planner.refusals:
         return EvolutionPlan(refusals=tuple(planner.refusals))
-    spelling = {fold(column.name): column.name for column in columns}
     return EvolutionPlan(
         changes=tuple(planner.changes),
         columns=tuple(columns),
@@ -136,7 +139,7 @@ def check_source_names(names: Sequence[str], unique_key: Sequence[str] = ()) -> 
     return tuple(found)
 
 
-def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Refusal]:
+def _check_names(target: Schema, source: Schema, unique_key: Sequence[str]) -> Iterable[Refusal]:
     for where, schema in (("The table has", target), ("The model returns", source)):
         for path, struct in _structs(schema):
             # Top-level names of the source are checked below, together with what else can be wrong there.
@@ -144,19 +147,7 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
                 groups = collisions(f.name for f in struct.fields)
                 inside = f"{where}, in {path_text(path)}," if path else where
                 yield from (refusals.ambiguous(inside, group) for group in groups)
-    yield from check_source_names([f.name for f in source.fields], policy.unique_key)
-    in_target = {fold(f.name) for f in target.fields}
-    renamed = {fold(unquote(str(new))) for new in policy.renames.values()}
-    if policy.add_columns:
-        added = [f.name for f in source.fields if fold(f.name) not in in_target | renamed]
-        together = [*(f.name for f in target.fields), *added]
-        if not collisions(together[: len(target.fields)]) and not collisions(f.name for f in source.fields):
-            found = collisions(together)
-            yield from (refusals.ambiguous("With the model's, the table would have", g) for g in found)
-    else:
-        missing = tuple(key for key in policy.unique_key if fold(key) not in in_target | renamed)
-        if missing:
-            yield refusals.key_not_in_table(missing)
+    yield from check_source_names([f.name for f in source.fields], unique_key)
 
 
 @dataclass
@@ -208,11 +199,8 @@ class _Planner:
 
     def _check_together(self, parent: Path, names: Sequence[str]) -> None:
         """Refuse names that the table would have after all renames and additions, and could not live with."""
-        where = (
-            f"With the model's, the table would have, in {path_text(parent)},"
-            if parent
-            else ("With the model's, the table would have")
-        )
+        inside = f", in {path_text(parent)}," if parent else ""
+        where = f"With the model's, the table would have{inside}"
         self.refusals.extend(refusals.ambiguous(where, group) for group in collisions(names))
         if not parent:
             renamed = set(self.renames.values())
@@ -259,10 +247,10 @@ class _Planner:
         if old.required:
             self._relax(path, old, refusals.removed_not_null)
         try:
-            return Pad(spark_type(old.field_type))
+            spark_type(old.field_type)
         except NoSparkType:
             self.refusals.append(refusals.no_spark_type(path, old.field_type))
-            return Keep()
+        return Pad(type_text(old.field_type))
 
     def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
         if old.field_id in self.target.identifier_field_ids:
@@ -291,35 +279,30 @@ class _Planner:
             return self._nested(path, old, new, lambda: self._map(path, old, new))
         if is_safe_upcast(new, old):
             return Cast(spark_type(old))
-        if is_widening(old, new):
-            if self.policy.type_widening:
-                self.changes.append(WidenType(path, old, new))
-            else:
-                self.refusals.append(refusals.widening_off(path, old, new))
-            return Keep()
-        self.refusals.append(refusals.type_differs(path, old, new))
+        if not is_widening(old, new):
+            self.refusals.append(refusals.type_differs(path, old, new))
+        elif self.policy.type_widening:
+            self.changes.append(WidenType(path, old, new))
+        else:
+            self.refusals.append(refusals.widening_off(path, old, new))
         return Keep()
 
     def _nested(self, path: Path, old: IcebergType, new: IcebergType, build: Build) -> Projection:
         """Plan inside a struct, list or map, and take that back if nested evolution is off and was needed."""
-        marks = [len(found) for found in self._findings()]
+        marks = [(found, len(found)) for found in self._findings()]
         projection = build()
-        if self.policy.nested_evolution or marks == [len(found) for found in self._findings()]:
-            return projection
-        for found, mark in zip(self._findings(), marks, strict=True):
-            del found[mark:]
-        self.refusals.append(refusals.nested_off(path, old, new))
-        return Keep()
+        if not self.policy.nested_evolution and any(len(found) > mark for found, mark in marks):
+            for found, mark in marks:
+                del found[mark:]
+            self.refusals.append(refusals.nested_off(path, old, new))
+        return projection
 
     def _findings(self) -> tuple[list[Any], ...]:
         return self.changes, self.removed, self.ignored, self.refusals
 
     def _struct(self, path: Path, old: StructType, new: StructType) -> Projection:
         members = self._members(path, old.fields, new.fields)
-        in_place = len(members) == len(new.fields) and all(
-            member.projection == Keep() and member.source == there.name
-            for member, there in zip(members, new.fields, strict=True)
-        )
+        in_place = [(f.name, Keep()) for f in new.fields] == [(m.source, m.projection) for m in members]
         return Keep() if in_place else RebuildStruct(tuple(members))
 
     def _list(self, path: Path, old: ListType, new: ListType) -> Projection:

@@ -95,14 +95,17 @@ def is_same(source: IcebergType, target: IcebergType) -> bool:
     """
     if isinstance(source, StructType) and isinstance(target, StructType):
         return len(source.fields) == len(target.fields) and all(
-            fold(s.name) == fold(t.name) and is_same(s.field_type, t.field_type)
-            for s, t in zip(source.fields, target.fields, strict=True)
+            map(_is_same_field, source.fields, target.fields)
         )
     if isinstance(source, ListType) and isinstance(target, ListType):
         return is_same(source.element_type, target.element_type)
     if isinstance(source, MapType) and isinstance(target, MapType):
         return is_same(source.key_type, target.key_type) and is_same(source.value_type, target.value_type)
     return source == target
+
+
+def _is_same_field(source: NestedField, target: NestedField) -> bool:
+    return fold(source.name) == fold(target.name) and is_same(source.field_type, target.field_type)
 
 
 def is_safe_upcast(source: IcebergType, target: IcebergType) -> bool:
