@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RenameField
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from tests.unit.helpers import array, columns, mapping, struct
 from tests.unit.strategies import distinct, rebuilt
 
@@ -400,6 +401,62 @@ def test_additions_are_refused_just_if_iceberg_could_not_tell_the_fields_apart(
     # What is refused is refused for its path, and really cannot be had.
     assert all("same dotted path" in refusal.reason for refusal in decided.refusals)
     assert not is_sound(before, _union(before, batch))
+
+
+def _rewritten(
+    fields: Iterable[NestedField], field_id: int, new: NestedField | str
+) -> tuple[NestedField, ...]:
+    """Return the fields with one of them, at any depth, replaced by another or called otherwise."""
+
+    def inside(type_: IcebergType) -> IcebergType:
+        if isinstance(type_, StructType):
+            return StructType(*_rewritten(type_.fields, field_id, new))
+        if isinstance(type_, ListType):
+            return ListType(type_.element_id, inside(type_.element_type), element_required=False)
+        if isinstance(type_, MapType):
+            inner = inside(type_.value_type)
+            return MapType(type_.key_id, type_.key_type, type_.value_id, inner, value_required=False)
+        return type_
+
+    return tuple(
+        NestedField(f.field_id, f.name, inside(f.field_type), required=False)
+        if f.field_id != field_id
+        else NestedField(f.field_id, new, f.field_type, required=False)
+        if isinstance(new, str)
+        else new
+        for f in fields
+    )
+
+
+@st.composite
+def _renames(draw: st.DrawFn) -> tuple[Schema, str, str]:
+    table = _numbered(_columns(draw, _NAMES, []))
+    paths = [text for text, is_short, _ in entries(table) if not is_short]
+    return table, draw(st.sampled_from(paths)), draw(_NAMES | st.sampled_from(paths).map(str.swapcase))
+
+
+@_rule
+@given(wanted=_renames())
+def test_a_rename_is_refused_just_if_iceberg_could_not_tell_the_fields_apart(
+    memory: Catalog, wanted: tuple[Schema, str, str]
+) -> None:
+    schema, old, new = wanted
+    found, problems = resolve_renames(schema, Schema(), {old: new})
+    assume(found and not problems)
+    table = table_of(memory, schema)
+    before = table.schema()
+    ((field_id, _),) = resolve_renames(before, Schema(), {old: new})[0].items()
+    other = NestedField(999, "only this", INT, required=False)
+    decided = plan(before, Schema(*_rewritten(before.fields, field_id, other)), renames={old: new})
+    sound = is_sound(before, _rewritten(before.fields, field_id, new))
+    event("accepted" if sound else "refused")
+    if sound:
+        assert decided.refusals == ()
+        assert is_sound(before, stage(table, decided.changes).fields)
+    else:
+        assert [r.reason.split(", but ")[1] for r in decided.refusals] == [
+            "the table has another field with the same dotted path, and Iceberg cannot hold both."
+        ]
 
 
 def _union(old: Schema, new: Schema) -> tuple[NestedField, ...]:

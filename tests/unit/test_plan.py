@@ -526,6 +526,25 @@ def test_the_keys_of_a_map_do_not_evolve() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("renames", "source", "reason"),
+    [
+        ({"A": "b"}, "b int", "wants `a` to become `b`, and the table has both."),
+        (
+            {"a": "c", "b": "C"},
+            "c int",
+            "wants `b` to become `C`, and has another entry for that column or to that name.",
+        ),
+        ({"a": "c"}, "a int, b string", "wants `a` to become `c`, and the model still returns the old name."),
+    ],
+)
+def test_a_rename_that_cannot_be_made_is_all_that_is_refused(
+    renames: dict[str, str], source: str, reason: str
+) -> None:
+    (refusal,) = refused("a int, b int", source, renames=renames)
+    assert refusal.reason == f"`column_renames` {reason}"
+
+
 @pytest.mark.parametrize("required", [True, False])
 def test_a_rename_travels_with_everything_else(required: bool) -> None:
     target = Schema(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, auto
 
 from pyiceberg.types import IcebergType, NestedField, StructType
 
@@ -13,11 +13,11 @@ Path = tuple[str, ...]
 
 
 class Holder(Enum):
-    """What a path leads to."""
+    """What a path leads to: a field of the table, a new one of the model, or a partition field."""
 
-    TABLE = "a field of the table"
-    MODEL = "a new field, of the model"
-    PARTITION = "a field of a partition spec"
+    TABLE = auto()
+    MODEL = auto()
+    PARTITION = auto()
 
 
 @dataclass(frozen=True)
