@@ -71,20 +71,29 @@ class FieldPaths:
         return self._take(Holder.TABLE, parent, f, name)
 
     def _take(
-        self, by: Holder, parent: Path, f: NestedField, name: str, is_left_out: bool = False
+        self,
+        by: Holder,
+        parent: Path,
+        f: NestedField,
+        name: str,
+        is_left_out: bool = False,
+        own: frozenset[int] = frozenset(),
     ) -> set[Holder]:
+        # A field does not stand in the way of what was in it and stays in it.
+        own = own or (frozenset() if by is Holder.MODEL else _ids(f))
         full, short = (*parent, name), (*self._shortened[parent], name)
         self._shortened[full] = short[:-1] if is_left_out else short
-        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id))
+        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id), own)
         if short != full:
-            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id))
+            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id), own)
         for child in children(f.field_type):
-            held_by |= self._take(by, full, child, child.name, _is_left_out(f.field_type, child))
+            held_by |= self._take(by, full, child, child.name, _is_left_out(f.field_type, child), own)
         return held_by
 
-    def _take_one(self, path: _Held) -> set[Holder]:
+    def _take_one(self, path: _Held, own: frozenset[int]) -> set[Holder]:
         there = self._held.setdefault(fold(path.text), [])
-        held_by = {other.by for other in there if not path.is_beside(other)}
+        others = (other for other in there if other.by is not Holder.TABLE or other.field_id not in own)
+        held_by = {other.by for other in others if not path.is_beside(other)}
         there.append(path)
         return held_by
 
@@ -92,3 +101,8 @@ class FieldPaths:
 def _is_left_out(parent: IcebergType, f: NestedField) -> bool:
     """Tell whether short paths leave the name of a field out: of an element or a value that is a struct."""
     return isinstance(f.field_type, StructType) and not isinstance(parent, StructType) and f.name != "key"
+
+
+def _ids(f: NestedField) -> frozenset[int]:
+    """Return the ids of a field and of all in it."""
+    return frozenset({f.field_id}).union(*(_ids(child) for child in children(f.field_type)))

@@ -313,7 +313,7 @@ class _Planner:
         return element if element == Keep() else RebuildList(element)
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
-        if not is_same(new.key_type, old.key_type) or self._renamed_in(old.key_type):
+        if not is_same(new.key_type, old.key_type):
             self.refusals.append(refusals.map_key_differs(path, old, new))
         inside = (*path, "value")
         if old.value_required:
@@ -343,11 +343,6 @@ class _Planner:
             for child in children(type_)
             # Keys are always required, by the spec.
             if not (isinstance(type_, MapType) and child.field_id == type_.key_id)
-        )
-
-    def _renamed_in(self, type_: IcebergType) -> bool:
-        return any(
-            child.field_id in self.renames or self._renamed_in(child.field_type) for child in children(type_)
         )
 
 
