@@ -77,8 +77,8 @@ class Load:
             return []
         return [
             f"The model is partitioned by {', '.join(wanted)} and the table by "
-            f"{', '.join(self.base.partition_by) or 'nothing'}. A full refresh leaves that as it is: change it "
-            "with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+            f"{', '.join(self.base.partition_by) or 'nothing'}. A full refresh leaves that as it is: "
+            "change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
         ]
 
     @property
