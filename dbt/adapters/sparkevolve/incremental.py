@@ -260,12 +260,12 @@ class IncrementalAdapter(PlanningAdapter):
         except DbtRuntimeError as exc:
             load = self._node.load
             if (
-                load is not None
-                and _step(load, sql) is not None
-                and "MERGE_CARDINALITY_VIOLATION" in str(exc)
+                load is None
+                or "MERGE_CARDINALITY_VIOLATION" not in str(exc)
+                or sql.strip() not in load.statements
             ):
-                raise self._repeated_key(load) from exc
-            raise
+                raise
+            raise self._repeated_key(load) from exc
 
     def _go_on(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.
