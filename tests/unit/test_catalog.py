@@ -653,8 +653,8 @@ def test_a_conflict_in_each_attempt_is_an_error(
         f"The columns of `lake`.`db`.`t` could not be changed in {retries + 1} attempt"
     )
     assert error.msg.endswith(
-        "because other writers changed the table each time (last answer: Requirement failed: current "
-        "schema id has "
+        "because other writers changed or locked the table each time (last answer: Requirement failed: "
+        "current schema id has "
         f"changed: expected {retries}, found {retries + 1}). No row was written. Run the model again, or "
         f"raise "
         "`commit_retries`."

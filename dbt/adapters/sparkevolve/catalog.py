@@ -7,11 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.catalog import Catalog, MetastoreCatalog, load_catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchPropertyException,
+    NoSuchTableError,
+)
 from pyiceberg.manifest import DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
@@ -90,6 +95,11 @@ class IcebergCatalog:
         return self._settings.name
 
     @property
+    def is_hive(self) -> bool:
+        """Whether it is a Hive metastore, which reads the text of each type."""
+        return self._settings.pyiceberg.get("type", "").lower() == "hive"
+
+    @property
     def _catalog(self) -> Catalog:
         with self._lock:
             if self._loaded is None:
@@ -115,6 +125,9 @@ class IcebergCatalog:
         try:
             return self._catalog.load_table(table_identifier(relation))
         except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except NoSuchPropertyException:
+            # What a Hive metastore's or Glue's other tables look like to PyIceberg.
             return None
 
     def table_names(self, schema: str) -> frozenset[str]:
@@ -142,6 +155,9 @@ class IcebergCatalog:
             self._catalog.purge_table(table_identifier(relation))
         except NoSuchTableError:
             pass
+        except NotImplementedError:
+            # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
+            MetastoreCatalog.purge_table(cast("MetastoreCatalog", self._catalog), table_identifier(relation))
 
     def evolve(
         self,

@@ -142,8 +142,8 @@ class CommitConflictError(SparkEvolveError):
     def __init__(self, relation: str, attempts: int, last: str) -> None:
         super().__init__(
             f"The columns of {relation} could not be changed in {attempts} attempts, because other writers "
-            f"changed the table each time (last answer: {last}). No row was written. Run the model again, "
-            "or raise `commit_retries`."
+            f"changed or locked the table each time (last answer: {last}). No row was written. Run the model "
+            "again, or raise `commit_retries`."
         )
         self.relation = relation
         self.attempts = attempts

@@ -169,6 +169,9 @@ class SparkEvolveAdapter(ListingAdapter):
         found = list(check_source_names(query.columns, key_columns(settings["unique_key"])))
         if settings["unmappable_types"] == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if self.catalog.is_hive:
+            paths = storable.field_paths(columns)
+            found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
             raise EvolutionRefusedError(str(target), found)
         known = {names.fold(name) for name in known_columns}

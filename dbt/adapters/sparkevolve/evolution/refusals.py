@@ -65,6 +65,16 @@ def reserved(name: str) -> Refusal:
     )
 
 
+def unreadable_by_hive(path: Path) -> Refusal:
+    """A field whose name would keep a Hive metastore from reading the column's type ever again."""
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The model returns the field {path_text(path)}, and a Hive metastore cannot read a type with "
+        "such a name in it: after it is stored, the metastore refuses every other change of the table.",
+        remedy="Give the field a name of letters, digits, underscores, dots and spaces in the model.",
+    )
+
+
 def same_path(path: Path) -> Refusal:
     """A new column or field whose dotted path, or one in it, is that of another."""
     return Refusal(
