@@ -12,7 +12,7 @@ from typing import Any, Optional
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkConfig
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
@@ -25,6 +25,7 @@ from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQue
 from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.listing import ListingAdapter
 from dbt.adapters.sparkevolve.loading import (
     key_columns,
@@ -103,8 +104,14 @@ class SparkEvolveAdapter(ListingAdapter):
 
         Raises:
             NotIcebergError: the profile's catalog has no such Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
-        return [field.name for field in self.catalog.load(target).schema().fields]
+        fields = self.catalog.load(target).schema().fields
+        lacking = [f for f in fields if not has_spark_type(f.field_type)]
+        if lacking:
+            found = [refusals.no_spark_type((f.name,), f.field_type) for f in lacking]
+            raise EvolutionRefusedError(str(target), found)
+        return [field.name for field in fields]
 
     @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -199,6 +206,31 @@ class SparkEvolveAdapter(ListingAdapter):
         # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
         return plan_data(target, plan)
+
+    @available.parse(lambda *a, **k: {})
+    def plan_new_table(
+        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what can be told of a model whose table would be made, or made anew, without making it.
+
+        Args:
+            target: the table.
+            sql: the model's query.
+            settings: see ``storable_query``.
+
+        Returns:
+            ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
+            selects from is not there yet), ``columns`` (names), ``warnings`` and ``refusals`` (texts).
+        """
+        plan = {"relation": str(target), "creates": True, "is_analysed": True}
+        plan |= {"columns": [], "warnings": [], "refusals": []}
+        try:
+            query = self.storable_query(target, sql, settings, ())
+        except EvolutionRefusedError as exc:
+            return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
+        except DbtDatabaseError as exc:
+            return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
+        return plan | {"columns": query["columns"], "warnings": query["warnings"]}
 
     @available
     def plan_text(self, plan: Mapping[str, Any]) -> str:

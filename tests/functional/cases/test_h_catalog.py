@@ -160,9 +160,10 @@ def test_h06_another_writer_each_time(
     scenario.model("select 1 as id, 2 as a", commit_retries=3)
     run = scenario.fail()
     assert (
-        f"The columns of {scenario.relation()} could not be changed in 4 attempts, because other writers "
-        "changed or locked the table each time (last answer: Requirement failed: current schema id has "
-        "changed: expected 3, found 4). No row was written. Run the model again, or raise `commit_retries`."
+        f"The columns of {scenario.relation()} could not be changed in 4 attempts (add column `a` int), "
+        "because other writers changed or locked the table each time (last answer: Requirement failed: "
+        "current schema id has changed: expected 3, found 4). None of it was done, and no row was written. "
+        "Run the model again, or raise `commit_retries`."
     ) in run.message
     # Each wait is at least half of 50, 100, 200 ms.
     waits = [after - before for before, after in pairwise(times)]

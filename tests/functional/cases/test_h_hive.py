@@ -126,9 +126,9 @@ def test_h09_a_lock_that_is_left_stops_the_run_in_bounded_time(
     # Two attempts, in each of which PyIceberg looks four times at the lock.
     assert time.monotonic() - started < 60
     assert (
-        f"The columns of {scenario.relation()} could not be changed in 2 attempts, because other writers "
-        "changed or locked the table each time (last answer: Failed to acquire lock for "
-        f"('{scenario.schema}', 't'), state: 2). No row was written."
+        f"The columns of {scenario.relation()} could not be changed in 2 attempts (add column `n` int), "
+        "because other writers changed or locked the table each time (last answer: Failed to acquire lock "
+        f"for ('{scenario.schema}', 't'), state: 2). None of it was done, and no row was written."
     ) in run.message
     assert "delete from" not in run.log.lower()
     assert scenario.state() == before

@@ -178,12 +178,12 @@ def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
 
 
 def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
-    """A column that Spark cannot write at all."""
+    """A column for which Spark has no type: it cannot even open the table."""
     return Refusal(
         columns=(".".join(path),),
         types=(str(type_),),
-        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark cannot "
-        "write.",
+        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark "
+        "can neither read nor write.",
         remedy="Load this table with an engine that can.",
     )
 
