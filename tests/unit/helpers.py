@@ -1,6 +1,7 @@
 """Short ways to write a schema, a table and its rows in a test."""
 
 from itertools import count
+from typing import Any
 
 import pyarrow as pa
 from pyiceberg.schema import Schema
@@ -94,3 +95,29 @@ def relation(identifier: str, schema: str = "db", database: str | None = "lake")
 def append(table: Table, rows: list[dict[str, object]]) -> None:
     """Append rows in one commit."""
     table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+
+
+SETTINGS: dict[str, Any] = {
+    "strategy": "delete+insert",
+    "publish": "branch",
+    "unique_key": None,
+    "partition_by": None,
+    "event_time": None,
+    "event_time_start": None,
+    "event_time_end": None,
+    "on_schema_change": "append_new_columns_preserve",
+    "add_columns": True,
+    "removed_columns": "null",
+    "merge_update_columns": None,
+    "merge_exclude_columns": None,
+    "predicates": [],
+    "audits": [],
+    "full_refresh_schema": "keep",
+    "commit_retries": 4,
+    "column_renames": {},
+    "unmappable_types": "string",
+    "type_widening": True,
+    "relax_not_null": True,
+    "nested_evolution": True,
+}
+"""What ``sparkevolve__incremental_settings`` returns for a model that configures nothing."""

@@ -63,6 +63,8 @@ def test_there_is_something_to_check() -> None:
         "impl.py",
         "listing.py",
         "loading.py",
+        "load.py",
+        "publication.py",
         "session.py",
         "thrift.py",
         "evolution/statements.py",
@@ -118,7 +120,10 @@ def test_only_the_catalog_does_input_and_output_through_pyiceberg() -> None:
         for path in MODULES
         if any(within(m, "pyiceberg") and not any(within(m, p) for p in plain) for m in imported(path))
     }
-    assert users == {"catalog.py"}
+    # The other two read what the catalog has loaded.
+    assert users == {"catalog.py", "batch.py", "publication.py"}
+    catalogs = {name(path) for path in MODULES if any(within(m, "pyiceberg.catalog") for m in imported(path))}
+    assert catalogs == {"catalog.py"}
 
 
 def test_the_catalog_and_the_statements_do_not_know_each_other() -> None:
@@ -127,12 +132,12 @@ def test_the_catalog_and_the_statements_do_not_know_each_other() -> None:
 
 
 def test_the_plan_and_the_record_are_told_apart_from_the_sql() -> None:
-    """What decides knows no statement, and what loads knows no catalog but its staged batch."""
+    """What decides knows no statement, and what writes the statements knows no catalog."""
     for module in ("plan", "renames", "refusals", "changes", "record", "history"):
         path = ADAPTER / "evolution" / f"{module}.py"
         assert not any(within(m, f"{PACKAGE}.evolution.statements") for m in imported(path))
-    known = {m for m in imported(ADAPTER / "loading.py") if within(m, f"{PACKAGE}.catalog")}
-    assert known == {f"{PACKAGE}.catalog", f"{PACKAGE}.catalog.StagedBatch"}
+    for module in ("loading.py", "load.py"):
+        assert not any(within(m, f"{PACKAGE}.catalog") for m in imported(ADAPTER / module))
 
 
 def test_only_thrift_imports_the_thrift_client() -> None:
@@ -156,7 +161,7 @@ def test_the_namespace_belongs_to_dbt(folder: str) -> None:
 
 
 def test_the_adapter_class_is_short() -> None:
-    assert len((ADAPTER / "impl.py").read_text(encoding="utf-8").splitlines()) <= 350
+    assert len((ADAPTER / "impl.py").read_text(encoding="utf-8").splitlines()) <= 200
 
 
 def test_the_materialization_reads_like_a_table_of_contents() -> None:
@@ -171,9 +176,9 @@ def test_every_macro_bears_our_name(path: Path) -> None:
     assert [
         tag
         for tag in tags
-        # What a user types after `dbt run-operation` has no prefix.
+        # What a user types after `dbt run-operation` has no prefix; dbt-spark calls its macro by name.
         if tag[0] != "materialization"
-        and tag[1] != "schema_history"
+        and tag[1] not in ("schema_history", "spark_build_snapshot_staging_table")
         and not tag[1].startswith("sparkevolve__")
     ] == []
 

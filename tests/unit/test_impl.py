@@ -5,11 +5,11 @@ import pytest
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
-from dbt.adapters.sparkevolve.evolution.statements import delete_statement, insert_statement
+from dbt.adapters.sparkevolve.evolution.statements import Key, between, delete_statement, insert_statement
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.loading import key_columns, load_statements
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import columns, relation
+from tests.unit.helpers import SETTINGS, columns, relation
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 
@@ -46,7 +46,8 @@ def statements(
     batch = lake.staged_batch(staged)
     plan = plan_evolution(columns("Id int, Day string"), batch.schema, Policy(unique_key=key))
     assert not plan.refusals
-    return load_statements(TARGET, STAGED, batch, plan, predicates)
+    settings = {**SETTINGS, "unique_key": list(key), "predicates": list(predicates)}
+    return load_statements(str(TARGET), "", STAGED, batch, plan, settings)
 
 
 INSERT = (
@@ -68,6 +69,9 @@ def test_a_batch_with_a_key_is_a_delete_and_then_an_insert(
         "WHERE (DBT_INTERNAL_DEST.`Id`, DBT_INTERNAL_DEST.`Day`) IN "
         "(SELECT DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`Day` "
         "FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE)\n"
+        "  AND (DBT_INTERNAL_DEST.`Id` >= CAST('1' AS int) AND DBT_INTERNAL_DEST.`Id` <= CAST('1' AS int))\n"
+        "  AND (DBT_INTERNAL_DEST.`Day` >= CAST('x' AS string) "
+        "AND DBT_INTERNAL_DEST.`Day` <= CAST('x' AS string))\n"
         "  AND (p = 1)",
         INSERT,
     ]
@@ -82,14 +86,19 @@ def test_a_null_in_any_part_of_the_key_makes_the_delete_null_safe(
         {"ID": 1, "day": "x", "x": 1, null_in: None},
     ]
     delete, insert = statements(lake, make_table, rows, ("id", "day"))
-    assert delete == delete_statement(str(TARGET), str(STAGED), ["Id", "Day"], null_safe=True)
+    bounds = (
+        between("Id", "int", 1, 1, or_null=null_in == "ID"),
+        between("Day", "string", "x", "x", or_null=null_in == "day"),
+    )
+    assert delete == delete_statement(str(TARGET), str(STAGED), Key(("Id", "Day"), True, bounds))
     assert insert == INSERT
 
 
 def test_a_null_outside_of_the_key_does_not(lake: IcebergCatalog, make_table: MakeTable) -> None:
     rows: list[dict[str, object]] = [{"ID": 1, "day": None, "x": None}]
     delete, _ = statements(lake, make_table, rows, ("id",))
-    assert delete == delete_statement(str(TARGET), str(STAGED), ["Id"], null_safe=False)
+    key = Key(("Id",), predicates=(between("Id", "int", 1, 1),))
+    assert delete == delete_statement(str(TARGET), str(STAGED), key)
 
 
 def test_a_batch_without_a_key_is_an_insert(lake: IcebergCatalog, make_table: MakeTable) -> None:
@@ -107,7 +116,7 @@ def test_an_insert_pads_in_table_order(lake: IcebergCatalog, make_table: MakeTab
     staged = make_table(columns("z int, a int"), [{"z": 1, "a": 1}], name=str(STAGED.identifier))
     batch = lake.staged_batch(staged)
     plan = plan_evolution(columns("a bigint, gone string"), batch.schema, Policy())
-    (insert,) = load_statements(TARGET, STAGED, batch, plan, [])
+    (insert,) = load_statements(str(TARGET), "", STAGED, batch, plan, SETTINGS)
     assert insert == insert_statement(str(TARGET), str(STAGED), plan.columns)
     assert insert == (
         "INSERT INTO `lake`.`db`.`t` (`a`, `gone`, `z`)\n"

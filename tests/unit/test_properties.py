@@ -49,7 +49,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildMap,
     RebuildStruct,
 )
-from dbt.adapters.sparkevolve.evolution.statements import delete_statement, insert_statement
+from dbt.adapters.sparkevolve.evolution.statements import Key, delete_statement, insert_statement
 from dbt.adapters.sparkevolve.evolution.types import is_safe_upcast, is_same, is_widening, spark_type
 from tests.unit.helpers import relation
 from tests.unit.strategies import (
@@ -333,7 +333,7 @@ def test_a_quoted_name_is_unquoted_to_itself(name: str) -> None:
 @rule
 @given(st.lists(NAMES, min_size=1, max_size=4), st.booleans())
 def test_a_delete_compares_each_key_column_of_both_sides(key: list[str], null_safe: bool) -> None:
-    statement = delete_statement("t", "s", key, null_safe=null_safe)
+    statement = delete_statement("t", "s", Key(tuple(key), null_safe))
     sides = re.findall(r"DBT_INTERNAL_(DEST|SOURCE)\.(`(?:[^`]|``)*`)", statement, re.DOTALL)
     assert [read_identifiers(name)[0] for side, name in sides if side == "DEST"] == key
     assert [read_identifiers(name)[0] for side, name in sides if side == "SOURCE"] == key

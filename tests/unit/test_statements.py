@@ -3,13 +3,13 @@
 import pytest
 
 from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, Pad, ProjectedColumn
-from dbt.adapters.sparkevolve.evolution.statements import delete_statement, insert_statement
+from dbt.adapters.sparkevolve.evolution.statements import Key, delete_statement, insert_statement
 
 TARGET, STAGED = "`lake`.`db`.`t`", "`lake`.`db`.`t__dbt_tmp_1`"
 
 
 def test_a_delete_by_one_key_asks_for_membership() -> None:
-    assert delete_statement(TARGET, STAGED, ["Id"], null_safe=False) == (
+    assert delete_statement(TARGET, STAGED, Key(("Id",))) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
         "WHERE DBT_INTERNAL_DEST.`Id` IN "
         "(SELECT DBT_INTERNAL_SOURCE.`Id` FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE)"
@@ -17,7 +17,7 @@ def test_a_delete_by_one_key_asks_for_membership() -> None:
 
 
 def test_a_delete_by_a_composite_key_compares_the_whole_key() -> None:
-    assert delete_statement(TARGET, STAGED, ["Id", "day"], null_safe=False) == (
+    assert delete_statement(TARGET, STAGED, Key(("Id", "day"))) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
         "WHERE (DBT_INTERNAL_DEST.`Id`, DBT_INTERNAL_DEST.`day`) IN "
         "(SELECT DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`day` "
@@ -26,7 +26,7 @@ def test_a_delete_by_a_composite_key_compares_the_whole_key() -> None:
 
 
 def test_a_null_safe_delete_by_one_key_asks_for_existence() -> None:
-    assert delete_statement(TARGET, STAGED, ["Id"], null_safe=True) == (
+    assert delete_statement(TARGET, STAGED, Key(("Id",), null_safe=True)) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
         "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
         "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
@@ -34,7 +34,7 @@ def test_a_null_safe_delete_by_one_key_asks_for_existence() -> None:
 
 
 def test_a_null_safe_delete_by_a_composite_key_compares_the_whole_key() -> None:
-    assert delete_statement(TARGET, STAGED, ["Id", "day", "n"], null_safe=True) == (
+    assert delete_statement(TARGET, STAGED, Key(("Id", "day", "n"), null_safe=True)) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
         "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
         "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id` "
@@ -45,16 +45,16 @@ def test_a_null_safe_delete_by_a_composite_key_compares_the_whole_key() -> None:
 
 @pytest.mark.parametrize("null_safe", [False, True])
 def test_each_predicate_is_a_condition_of_its_own(null_safe: bool) -> None:
-    bare = delete_statement(TARGET, STAGED, ["id"], null_safe=null_safe)
-    predicates = ["DBT_INTERNAL_DEST.day > '2024-01-01' OR x", "y = 1"]
-    assert delete_statement(TARGET, STAGED, ["id"], null_safe=null_safe, predicates=predicates) == (
+    bare = delete_statement(TARGET, STAGED, Key(("id",), null_safe))
+    key = Key(("id",), null_safe, ("DBT_INTERNAL_DEST.day > '2024-01-01' OR x", "y = 1"))
+    assert delete_statement(TARGET, STAGED, key) == (
         f"{bare}\n  AND (DBT_INTERNAL_DEST.day > '2024-01-01' OR x)\n  AND (y = 1)"
     )
 
 
 @pytest.mark.parametrize("null_safe", [False, True])
 def test_odd_key_names_are_quoted_everywhere(null_safe: bool) -> None:
-    statement = delete_statement("t", "s", ["a.b", "q`q", "Straße"], null_safe=null_safe)
+    statement = delete_statement("t", "s", Key(("a.b", "q`q", "Straße"), null_safe))
     assert statement == (
         "DELETE FROM t AS DBT_INTERNAL_DEST\n"
         "WHERE EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
@@ -71,8 +71,8 @@ def test_odd_key_names_are_quoted_everywhere(null_safe: bool) -> None:
 
 @pytest.mark.parametrize("null_safe", [False, True])
 def test_a_delete_without_a_key_is_never_written(null_safe: bool) -> None:
-    with pytest.raises(ValueError, match=r"^a DELETE needs at least one key column$"):
-        delete_statement(TARGET, STAGED, [], null_safe=null_safe, predicates=["x = 1"])
+    with pytest.raises(ValueError, match=r"^a key needs at least one column$"):
+        Key((), null_safe, ("x = 1",))
 
 
 def test_an_insert_names_every_column_and_gives_each_a_value() -> None:

@@ -16,18 +16,21 @@ from pyiceberg.exceptions import (
     NoSuchPropertyException,
     NoSuchTableError,
 )
-from pyiceberg.manifest import DataFileContent
+from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.update import AssertTableUUID
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import ListType, MapType, StructType
 
+from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     NotIcebergError,
+    PublishError,
     SchemaCommitError,
     short_message,
 )
@@ -46,34 +49,27 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
 from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.publication import (
+    Base,
+    Head,
+    Published,
+    descends_from,
+    has_news,
+    is_wap_enabled,
+    left_over,
+    publication,
+    removal,
+)
 from dbt.adapters.sparkevolve.relation import table_identifier
 
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
+_DROP_RETRIES = 4
+# PyIceberg 0.12 reads newer tables, and refuses to commit to them.
+NEWEST_FORMAT_TO_COMMIT = 2
 COMMENT_PROPERTY = "comment"
 
 Result = TypeVar("Result")
-
-
-class StagedBatch:
-    """What the catalog knows of a staged batch without reading it.
-
-    Attributes:
-        schema: the exact types of what the model returned.
-        rows: how many rows it has.
-        columns_without_null: folded names of the top-level columns that are known to hold no NULL.
-    """
-
-    def __init__(self, table: Table) -> None:
-        self.schema: Schema = table.schema()
-        files = [task.file for task in table.scan().plan_files()]
-        self.rows: int = sum(f.record_count for f in files if f.content == DataFileContent.DATA)
-        self.columns_without_null = frozenset(
-            fold(field.name)
-            for field in self.schema.fields
-            if not isinstance(field.field_type, StructType | ListType | MapType)
-            and all((f.null_value_counts or {}).get(field.field_id) == 0 for f in files)
-        )
 
 
 class IcebergCatalog:
@@ -148,6 +144,114 @@ class IcebergCatalog:
         """
         return StagedBatch(self.load(relation))
 
+    def base(self, relation: BaseRelation, wap_branch: Callable[[], str | None]) -> Base:
+        """Return the state of a table that a run starts from.
+
+        Args:
+            relation: the table.
+            wap_branch: asks Spark for the branch that the session's writes are reserved to; asked only if
+                the table is set up for that.
+
+        Raises:
+            NotIcebergError: the catalog has no such table.
+        """
+        table = self.load(relation)
+        ref = (wap_branch() if is_wap_enabled(table) else None) or MAIN_BRANCH
+        refs = table.metadata.refs
+        head = refs[ref].snapshot_id if ref in refs else None
+        cut_at = head if head is not None else table.metadata.current_snapshot_id
+        return Base(table, ref, head, cut_at, left_over(table, int(time.time() * 1000)))
+
+    def head(self, relation: BaseRelation, branch: str) -> Head | None:
+        """Return the last snapshot of a branch; None if there is no such branch."""
+        table = self.load(relation)
+        snapshot = table.snapshot_by_name(branch)
+        if snapshot is None:
+            return None
+        operation = snapshot.summary.operation.value if snapshot.summary else ""
+        return Head(snapshot.snapshot_id, snapshot.parent_snapshot_id, operation)
+
+    def has_moved(self, relation: BaseRelation, base: Base) -> bool:
+        """Tell whether somebody has committed to the table's branch since ``base``."""
+        ref = self.load(relation).metadata.refs.get(base.ref)
+        return (ref.snapshot_id if ref is not None else None) != base.head
+
+    def added_files(self, relation: BaseRelation, branch: str) -> list[str]:
+        """Return the paths of the data files that the last snapshot of a branch has added."""
+        table = self.load(relation)
+        snapshot = table.snapshot_by_name(branch)
+        if snapshot is None:
+            return []
+        return [
+            entry.data_file.file_path
+            for manifest in snapshot.manifests(table.io)
+            if manifest.content == ManifestContent.DATA and manifest.added_snapshot_id == snapshot.snapshot_id
+            for entry in manifest.fetch_manifest_entry(table.io)
+            if entry.status == ManifestEntryStatus.ADDED
+        ]
+
+    def publish(
+        self,
+        relation: BaseRelation,
+        base: Base,
+        branch: str,
+        retries: int,
+        fast_forward: Callable[[], None],
+    ) -> Published:
+        """Make what was loaded into a branch visible to readers, in one commit, and remove the branch.
+
+        The commit is made only if the table's branch is still at the base. Whether one whose answer was lost
+        was made is seen in the catalog.
+
+        Args:
+            relation: the table.
+            base: what the run started from.
+            branch: where the batch was loaded.
+            retries: how often to try again when somebody else has changed something else of the table, or
+                the answer was lost.
+            fast_forward: moves the table's branch through Spark, for a table that PyIceberg cannot commit to.
+
+        Raises:
+            PublishError: the catalog refused, or it is not known whether it did.
+        """
+        last: Exception | None = None
+        tried: int | None = None
+        for number in range(retries + 1):
+            try:
+                table = self.load(relation)
+                refs = table.metadata.refs
+                current = refs[base.ref].snapshot_id if base.ref in refs else None
+                if tried is not None and descends_from(table, current, tried):
+                    return Published.YES
+                if branch not in refs or current != base.head:
+                    return Published.MOVED
+                head = refs[branch].snapshot_id
+                if not has_news(table, head, base.cut_at):
+                    self.drop_branch(relation, branch)
+                    return Published.NOTHING_NEW
+                tried = head
+                if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+                    fast_forward()
+                else:
+                    self._catalog.commit_table(table, *publication(table.metadata, base, branch, head))
+                return Published.YES
+            except Exception as exc:
+                last = exc
+                if number < retries:
+                    time.sleep(_wait_seconds(number))
+        raise PublishError(str(relation), short_message(str(last))) from last
+
+    def drop_branch(self, relation: BaseRelation, branch: str) -> None:
+        """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
+
+        def attempt(table: Table) -> None:
+            metadata = table.metadata
+            if branch in metadata.refs and metadata.format_version <= NEWEST_FORMAT_TO_COMMIT:
+                same = AssertTableUUID(uuid=metadata.table_uuid)
+                self._catalog.commit_table(table, (same,), (removal(branch),))
+
+        self._retry(relation, attempt, _DROP_RETRIES)
+
     def purge(self, relation: BaseRelation) -> None:
         """Remove a table and its files, if it is there."""
         try:
@@ -166,6 +270,7 @@ class IcebergCatalog:
         *,
         source: Schema,
         invocation_id: str,
+        table: Table | None = None,
     ) -> EvolutionPlan:
         """Make all changes of a plan in one commit, with a record of it; without changes, make no commit.
 
@@ -178,6 +283,7 @@ class IcebergCatalog:
             retries: how often to try again after a conflict.
             source: the schema of the batch, for the record.
             invocation_id: of the dbt command, for the record.
+            table: the table, if it was loaded just now.
 
         Returns:
             The plan that was carried out, with the changes that were made by this call.
@@ -214,11 +320,11 @@ class IcebergCatalog:
             return plan
 
         try:
-            return self._retry(relation, attempt, retries)
+            return self._retry(relation, attempt, retries, table)
         except CommitConflictError as exc:
             # The last conflict may have been with what is wanted here, or with our own commit.
-            table = self.load(relation)
-            plan = decide(table.schema(), table_facts(table))
+            now = self.load(relation)
+            plan = decide(now.schema(), table_facts(now))
             if not plan.changes:
                 return plan
             raise CommitConflictError(
@@ -300,9 +406,15 @@ class IcebergCatalog:
             back["is_current"] = False
         return history
 
-    def _retry(self, relation: BaseRelation, attempt: Callable[[Table], Result], retries: int) -> Result:
+    def _retry(
+        self,
+        relation: BaseRelation,
+        attempt: Callable[[Table], Result],
+        retries: int,
+        loaded: Table | None = None,
+    ) -> Result:
         for number in range(retries + 1):
-            table = self.load(relation)
+            table = loaded if loaded is not None and number == 0 else self.load(relation)
             try:
                 return attempt(table)
             except Exception as exc:

@@ -54,6 +54,12 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             handle.finish()
         return answer
 
+    def reconnect(self) -> None:
+        """Open this thread's connection anew, after it was lost."""
+        connection = self.get_thread_connection()
+        self.close(connection)
+        self.open(connection)
+
     @classmethod
     def open(cls, connection: Connection) -> Connection:
         """Open a connection.
@@ -79,11 +85,13 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
 
 
 def _session_handle(credentials: SparkEvolveCredentials, name: str) -> SessionHandle:
-    session = SESSIONS.get(
-        credentials.catalog_settings(),
-        credentials.spark_config,
-        credentials.server_side_parameters,
-        credentials.base_dir,
-        credentials.schema,
-    )
-    return SessionHandle(session, name)
+    def session(more: dict[str, str]) -> Any:
+        return SESSIONS.get(
+            credentials.catalog_settings(),
+            {**credentials.spark_config, **more},
+            credentials.server_side_parameters,
+            credentials.base_dir,
+            credentials.schema,
+        )
+
+    return SessionHandle(session({}), name, session)

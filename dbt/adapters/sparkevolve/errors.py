@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
@@ -178,6 +179,115 @@ class SchemaCommitError(SparkEvolveError):
         self.outcome_known = outcome_known
         self.relation = relation
         self.changes = tuple(changes)
+
+
+class PublishConflictError(SparkEvolveError):
+    """Other writers committed to a table each time that this run had loaded its batch.
+
+    Attributes:
+        relation: the rendered name of the table.
+        attempts: how often the batch was loaded.
+    """
+
+    def __init__(self, relation: str, attempts: int) -> None:
+        super().__init__(
+            f"The batch was loaded into {relation} {attempts} times, and each time other writers had "
+            "committed to the table meanwhile, so it was not published: it would have undone what they did. "
+            "The table's rows are theirs, none of this run's is visible. Run the model again when the table "
+            "is quieter, or raise `commit_retries`."
+        )
+        self.relation = relation
+        self.attempts = attempts
+
+
+class PublishError(SparkEvolveError):
+    """The catalog did not make a loaded batch visible.
+
+    Attributes:
+        relation: the rendered name of the table.
+    """
+
+    def __init__(self, relation: str, answer: str) -> None:
+        super().__init__(
+            f"The batch was loaded into a branch of {relation} but could not be published. The catalog's "
+            f"answer: {answer}. Readers see the table as it was before, unless the catalog did publish and "
+            "could not say so; the next run finds out."
+        )
+        self.relation = relation
+
+
+class AuditError(SparkEvolveError):
+    """Loaded rows do not satisfy the audits of a model; they were not published.
+
+    Attributes:
+        relation: the rendered name of the table.
+        failures: for each audit that failed its predicate, how many rows fail it, and a few of them: names
+            of columns and, row by row, their values as text.
+    """
+
+    def __init__(self, relation: str, failures: Sequence["AuditFailure"]) -> None:
+        lines = "\n".join(f"  * {failure}" for failure in failures)
+        super().__init__(
+            f"The batch of {relation} was not published, since rows in it do not satisfy the model's audits. "
+            f"The rows of the table are as they were.\n{lines}"
+        )
+        self.relation = relation
+        self.failures = tuple(failures)
+
+
+@dataclass(frozen=True)
+class AuditFailure:
+    """An audit that rows fail.
+
+    Attributes:
+        audit: its SQL predicate.
+        count: how many rows fail it.
+        columns: names of columns by which rows are told apart.
+        examples: the values of these columns, as text, in a few such rows.
+    """
+
+    audit: str
+    count: int
+    columns: tuple[str, ...]
+    examples: tuple[tuple[str | None, ...], ...]
+
+    def __str__(self) -> str:
+        shown = "; ".join(
+            ", ".join(
+                f"{n} = {v if v is not None else 'NULL'}" for n, v in zip(self.columns, row, strict=True)
+            )
+            for row in self.examples
+        )
+        return f"{self.audit}: {self.count} row{'s' if self.count != 1 else ''}, such as {shown}"
+
+
+class RepeatedKeyError(SparkEvolveError):
+    """A batch that is to be merged has several rows with the same key.
+
+    Attributes:
+        relation: the rendered name of the table.
+        unique_key: the key columns.
+        examples: some of the keys, as text, each with its number of rows at the end.
+    """
+
+    def __init__(
+        self, relation: str, unique_key: Sequence[str], examples: Sequence[Sequence[str | None]]
+    ) -> None:
+        shown = "; ".join(
+            ", ".join(
+                f"{n} = {v if v is not None else 'NULL'}" for n, v in zip(unique_key, row[:-1], strict=True)
+            )
+            + f" ({row[-1]} rows)"
+            for row in examples
+        )
+        super().__init__(
+            f"The model returns several rows with the same unique_key, and `merge` cannot tell which of them "
+            f"is to update {relation}: {shown}. No row was written. Return one row for each key, or use "
+            "`incremental_strategy: delete+insert`, which replaces all rows of a key by those returned."
+        )
+        self.relation = relation
+        self.unique_key = tuple(unique_key)
+        self.examples = tuple(tuple(row) for row in examples)
 
 
 class StatementError(DbtDatabaseError):

@@ -137,3 +137,8 @@ class ListingAdapter(SparkAdapter):
                 *(comment, owner, name, index, dtype, doc),
             )
             yield dict(zip(_CATALOG_COLUMNS, values, strict=True))
+
+    def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
+        """Look for a name as it is written, quoted or not: Spark hands it to the catalog as it is."""
+        parts = {"database": database, "schema": schema, "identifier": identifier}
+        return {part: name for part, name in parts.items() if name is not None}

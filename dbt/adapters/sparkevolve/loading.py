@@ -1,15 +1,22 @@
 """From a staged batch to what is done with it: the plan, its text, and the statements that load it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
 from typing import Any
 
 from pyiceberg.schema import Schema
+from pyiceberg.types import DateType, IcebergType, TimestampType
 
-from dbt.adapters.sparkevolve.catalog import StagedBatch
-from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.batch import StagedBatch
+from dbt.adapters.sparkevolve.evolution import names, refusals, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
+INSERT_OVERWRITE, FULL_REFRESH = "insert_overwrite", "full_refresh"
 
 
 def key_columns(unique_key: Any) -> tuple[str, ...]:
@@ -18,6 +25,13 @@ def key_columns(unique_key: Any) -> tuple[str, ...]:
         return ()
     listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
     return tuple(names.unquote(str(name)) for name in listed)
+
+
+def replacing_columns(settings: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Return the columns by which a batch replaces rows, and the setting that names them."""
+    if settings["strategy"] == MICROBATCH:
+        return key_columns(settings["event_time"]), "event_time"
+    return key_columns(settings["unique_key"]), "unique_key"
 
 
 def plan_data(target: SparkEvolveRelation, plan: EvolutionPlan) -> dict[str, Any]:
@@ -66,40 +80,141 @@ def plan_batch(
 
     Args:
         batch: the staged batch.
-        settings: the model's, see ``SparkEvolveAdapter.evolve``.
+        settings: the model's, see ``IncrementalAdapter.evolve``.
         column_docs: descriptions of columns; empty if they are not to be stored.
         schema: the table's current schema.
         facts: what else matters of the table.
     """
+    replacing, setting = replacing_columns(settings)
     policy = Policy(
         add_columns=bool(settings["add_columns"]),
         type_widening=bool(settings["type_widening"]),
         relax_not_null=bool(settings["relax_not_null"]),
         nested_evolution=bool(settings["nested_evolution"]),
-        unique_key=key_columns(settings["unique_key"]),
+        unique_key=replacing,
+        key_setting=setting,
         renames=settings["column_renames"],
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
         facts=facts,
     )
-    return plan_evolution(schema, batch.schema, policy)
+    plan = plan_evolution(schema, batch.schema, policy)
+    found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
+    return EvolutionPlan(refusals=found) if found else plan
+
+
+def _refused_settings(
+    plan: EvolutionPlan, settings: Mapping[str, Any], facts: TableFacts
+) -> Iterable[Refusal]:
+    known = {names.fold(name) for name in plan.refreshed}
+    for setting in ("merge_update_columns", "merge_exclude_columns"):
+        unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
+        if unknown:
+            yield refusals.no_such_column(unknown, setting)
+    if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE and not facts.partition_sources:
+        yield refusals.not_partitioned(key_columns(settings["partition_by"]))
+
+
+def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
+    """Return how Spark's INSERT OVERWRITE has to work for a strategy, None for one that does not use it."""
+    if settings["strategy"] not in (INSERT_OVERWRITE, FULL_REFRESH):
+        return None
+    by_partition = settings["strategy"] == INSERT_OVERWRITE and settings["partition_by"]
+    return "dynamic" if by_partition else "static"
+
+
+def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
+    """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing."""
+    replaces = settings["strategy"] == MICROBATCH or partition_overwrite(settings) == "static"
+    return batch.rows > 0 or replaces
+
+
+def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any]) -> statements.Key | None:
+    """Return the key by which a batch finds the rows that it replaces; None if it has none.
+
+    Bounds of the batch's keys go along as predicates, by which Iceberg leaves out files of the table.
+    """
+    if settings["strategy"] not in (DELETE_INSERT, MERGE) or not plan.unique_key:
+        return None
+    null_safe = any(names.fold(key) not in batch.columns_without_null for key in plan.unique_key)
+    types = {
+        names.fold(f.name): spark_type(f.field_type)
+        for f in batch.schema.fields
+        if names.fold(f.name) in batch.bounds
+    }
+    bounds = [
+        statements.between(
+            key,
+            types[names.fold(key)],
+            *batch.bounds[names.fold(key)],
+            or_null=names.fold(key) not in batch.columns_without_null,
+        )
+        for key in plan.unique_key
+        if names.fold(key) in types
+    ]
+    return statements.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]))
 
 
 def load_statements(
-    target: SparkEvolveRelation,
+    target: str,
+    previous: str,
     staged: SparkEvolveRelation,
     batch: StagedBatch,
     plan: EvolutionPlan,
-    predicates: Sequence[str],
+    settings: Mapping[str, Any],
+    event_time_type: IcebergType | None = None,
 ) -> list[str]:
-    """Return the statements that load a batch, in order; none for an empty batch."""
-    if not batch.rows:
+    """Return the statements that load a batch, in order; none if there is nothing to load.
+
+    Args:
+        target: the rendered name of what is written, the table or a branch of it.
+        previous: the rendered name under which the table's rows can be read as they were before.
+        staged: the staged batch's name.
+        batch: the staged batch.
+        plan: what was decided for it.
+        settings: the model's, see ``IncrementalAdapter.evolve``.
+        event_time_type: the type that the table's ``event_time`` column has, for ``microbatch``.
+    """
+    strategy = settings["strategy"]
+    if not is_loaded(batch, settings):
         return []
-    insert = statements.insert_statement(str(target), str(staged), plan.columns)
-    if not plan.unique_key:
+    if strategy in (INSERT_OVERWRITE, FULL_REFRESH):
+        return [statements.insert_statement(target, str(staged), plan.columns, overwrite=True)]
+    insert = statements.insert_statement(target, str(staged), plan.columns)
+    if strategy == MICROBATCH:
+        assert event_time_type is not None
+        delete = statements.delete_where(target, [_window(plan.unique_key[0], event_time_type, settings)])
+        return [delete, insert] if batch.rows else [delete]
+    key = load_key(batch, plan, settings)
+    if key is None:
         return [insert]
-    null_safe = any(names.fold(key) not in batch.columns_without_null for key in plan.unique_key)
-    delete = statements.delete_statement(
-        str(target), str(staged), plan.unique_key, null_safe=null_safe, predicates=predicates
-    )
-    return [delete, insert]
+    if strategy == MERGE:
+        update = _updated_columns(plan, settings)
+        return [statements.merge_statement(target, str(staged), plan.columns, key, update)]
+    if settings["removed_columns"] == "keep":
+        insert = statements.insert_and_keep(target, str(staged), plan.columns, key, previous)
+    return [statements.delete_statement(target, str(staged), key), insert]
+
+
+def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[str]:
+    only = {names.fold(name) for name in key_columns(settings["merge_update_columns"])}
+    never = {names.fold(name) for name in key_columns(settings["merge_exclude_columns"])}
+    never |= {names.fold(name) for name in plan.unique_key}
+    return [
+        name
+        for name in plan.refreshed
+        if names.fold(name) not in never and (not only or names.fold(name) in only)
+    ]
+
+
+def _window(column: str, type_: IcebergType, settings: Mapping[str, Any]) -> str:
+    """Return the condition that a row is in the window of a microbatch, which dbt gives in UTC."""
+    start, end = (_moment(settings[name], type_) for name in ("event_time_start", "event_time_end"))
+    return statements.between(column, spark_type(type_), start, end, open_end=True)
+
+
+def _moment(value: datetime, type_: IcebergType) -> Any:
+    utc = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    if isinstance(type_, DateType):
+        return utc.date()
+    return utc.replace(tzinfo=None) if isinstance(type_, TimestampType) else utc

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ ICEBERG_RUNTIMES = {
 }
 OLDEST_ICEBERG_FOR_SQLITE = (1, 11)
 JAVA_VERSIONS = (17, 21)
+PARTITION_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -258,8 +259,11 @@ def java_version(java: str) -> int | None:
 class SessionHandle(SparkConnectionWrapper):
     """A connection, in dbt's sense, to a Spark session in this process. Not shared between threads."""
 
-    def __init__(self, session: "SparkSession", name: str) -> None:
-        self._session = session
+    def __init__(
+        self, session: "SparkSession", name: str, configured: "Callable[[dict[str, str]], SparkSession]"
+    ) -> None:
+        self._default = self._session = session
+        self._configured = configured
         self._group = f"dbt-sparkevolve-{name}-{id(self)}"
         self._result: DataFrame | None = None
         self._rows: list[Any] | None = None
@@ -290,6 +294,16 @@ class SessionHandle(SparkConnectionWrapper):
         except Exception as exc:
             # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
             raise StatementError(short_message(_java_message(exc)), sql) from exc
+
+    def set_partition_overwrite(self, mode: str | None) -> None:
+        """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
+
+        The setting would be that of all threads, so the statements go to a session of their own meanwhile.
+
+        Args:
+            mode: ``static``, ``dynamic``, or None for what the profile says.
+        """
+        self._session = self._default if mode is None else self._configured({PARTITION_OVERWRITE_MODE: mode})
 
     def finish(self) -> None:
         """Run a query whose rows nobody fetches to its end: Spark has only planned it so far.

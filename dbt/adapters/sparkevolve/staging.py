@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dbt.adapters.contracts.relation import RelationType
 
@@ -16,8 +16,8 @@ ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
 
 _SUFFIX = "__dbt_tmp_"
 _TOKEN = re.compile(r"[0-9a-f]{12}")
-_HOST = socket.gethostname()
-_PROCESS = uuid.uuid4().hex
+HOST = socket.gethostname()
+PROCESS = uuid.uuid4().hex
 
 
 def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -32,15 +32,20 @@ def is_staging_of(name: str, identifier: str) -> bool:
     return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
 
 
-def staging_properties() -> dict[str, str]:
+def staging_properties(keys: Sequence[str] = ()) -> dict[str, str]:
     """Return the table properties of a staged batch of this process.
 
     NULL counts of every column are kept in the manifest, however many columns there are: they decide how
-    keys are compared, and whether a NOT NULL column can be filled.
+    keys are compared, and whether a NOT NULL column can be filled. For the keys there are bounds too.
+
+    Args:
+        keys: names of key columns, spelled as the batch has them.
     """
+    bounds = {f"write.metadata.metrics.column.{name}": "truncate(16)" for name in keys}
     return {
-        OWNER_PROPERTY: f"{_HOST}:{os.getpid()}:{_PROCESS}",
+        OWNER_PROPERTY: f"{HOST}:{os.getpid()}:{PROCESS}",
         "write.metadata.metrics.default": "counts",
+        **bounds,
     }
 
 
@@ -57,14 +62,15 @@ def is_abandoned(properties: Mapping[str, str], written_ms: int, now_ms: int) ->
         return False
     host, _, rest = owner.partition(":")
     pid, _, process = rest.partition(":")
-    if process == _PROCESS:
+    if process == PROCESS:
         return False
-    if host == _HOST and pid.isdigit() and (int(pid) == os.getpid() or not _is_running(int(pid))):
+    if host == HOST and pid.isdigit() and (int(pid) == os.getpid() or not is_running(int(pid))):
         return True
     return now_ms - written_ms > ABANDONED_AFTER_MS
 
 
-def _is_running(pid: int) -> bool:
+def is_running(pid: int) -> bool:
+    """Tell whether this machine runs a process with the id ``pid``."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

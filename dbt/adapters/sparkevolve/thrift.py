@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, StatementError, short_message
-from dbt.adapters.sparkevolve.session import literal_value
+from dbt.adapters.sparkevolve.session import PARTITION_OVERWRITE_MODE, literal_value
 
 if TYPE_CHECKING:
     from pyhive import hive
@@ -82,6 +82,17 @@ class ThriftHandle(PyhiveConnectionWrapper):
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
             raise StatementError(short_message(message), sql)
+
+    def set_partition_overwrite(self, mode: str | None) -> None:
+        """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
+
+        The server's session is this connection's own.
+
+        Args:
+            mode: ``static``, ``dynamic``, or None for what the server says.
+        """
+        setting = PARTITION_OVERWRITE_MODE
+        self.execute(f"RESET {setting}" if mode is None else f"SET {setting}={mode}")
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows; none after a statement without a result."""

@@ -272,6 +272,43 @@ def test_snapshot_follows_its_source(scenario: Scenario) -> None:
     assert not scenario.sql(f"show views in `lake`.`{scenario.schema}`")
 
 
+def test_snapshots_of_one_name_in_two_schemas(scenario: Scenario, lake: Any) -> None:
+    """Their staged rows do not meet, though both run at once."""
+    other = f"{scenario.schema}_other"
+    for number, schema in enumerate((scenario.schema, other)):
+        scenario.model(
+            f"select {number} as id, '{{{{ var('note', 'a') }}}}' as note",
+            f"source_{number}",
+            materialized="table",
+            unique_key=None,
+            on_schema_change=None,
+        )
+        config = {
+            "strategy": "check",
+            "check_cols": "all",
+            "unique_key": "id",
+            "schema": None,
+            "alias": "snap",
+        }
+        config["target_schema"] = schema
+        scenario.file(
+            f"snapshots/snap_{number}.sql",
+            f"{{% snapshot snap_{number} %}}{{{{ config(**{config!r}) }}}}"
+            f"select * from {{{{ ref('source_{number}') }}}}{{% endsnapshot %}}",
+        )
+    try:
+        for note in ("a", "b"):
+            run = scenario.dbt("build", "--vars", f"note: {note}")
+            assert run.success, run.message or run.log
+        for number, schema in enumerate((scenario.schema, other)):
+            records = lake.load_table((schema, "snap")).scan().to_arrow().to_pylist()
+            found = {(row["id"], row["note"], row["dbt_valid_to"] is None) for row in records}
+            assert found == {(number, "a", False), (number, "b", True)}
+    finally:
+        scenario.sql(f"drop table if exists `lake`.`{other}`.`snap`")
+        scenario.sql(f"drop schema if exists `lake`.`{other}`")
+
+
 @pytest.mark.parametrize("materialized", ["table", "incremental", "view"])
 def test_awkward_name_of_a_model(scenario: Scenario, materialized: str) -> None:
     key = (

@@ -13,10 +13,12 @@ from dbt.tests.adapter.aliases.test_aliases import (
 from dbt.tests.adapter.caching.test_caching import (
     BaseCachingLowercaseModel,
     BaseCachingSelectedSchemaOnly,
+    BaseCachingUppercaseModel,
     BaseNoPopulateCache,
 )
 from dbt.tests.adapter.catalog import files as catalog_files
 from dbt.tests.adapter.catalog.relation_types import CatalogRelationTypes
+from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
@@ -52,6 +54,10 @@ class TestCachingLowercaseModel(BaseCachingLowercaseModel):
     pass
 
 
+class TestCachingUppercaseModel(BaseCachingUppercaseModel):
+    pass
+
+
 class TestCachingSelectedSchemaOnly(BaseCachingSelectedSchemaOnly):
     pass
 
@@ -72,6 +78,41 @@ class TestCatalogRelationTypes(CatalogRelationTypes):
     )
     def test_relation_types_populate_correctly(self, docs: Any, node_name: str, relation_type: str) -> None:
         super().test_relation_types_populate_correctly(docs, node_name, relation_type)
+
+
+class TestColumnTypesOfTable(BaseColumnTypes):
+    """``is_integer()`` and so on, for a table, whose types come from Iceberg's schema."""
+
+    materialized = "table"
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, Any]:
+        columns = {
+            "smallint_col": ("smallint", ["integer", "number"]),
+            "int_col": ("int", ["integer", "number"]),
+            "bigint_col": ("bigint", ["integer", "number"]),
+            "float_col": ("float", ["float", "number"]),
+            "double_col": ("double", ["float", "number"]),
+            "decimal_col": ("decimal(10,2)", ["numeric", "number"]),
+            "string_col": ("string", ["string", "not number"]),
+            "varchar_col": ("varchar(20)", ["string", "not number"]),
+        }
+        casts = ", ".join(f"cast('1' as {dtype}) as {name}" for name, (dtype, _) in columns.items())
+        checks = {name: checks for name, (_, checks) in columns.items()}
+        tests = [{"is_type": {"column_map": checks}}]
+        return {
+            "model.sql": f"{{{{ config(materialized='{self.materialized}') }}}} select {casts}",
+            "schema.yml": {"version": 2, "models": [{"name": "model", "data_tests": tests}]},
+        }
+
+    def test_run_and_test(self, project: Any) -> None:
+        self.run_and_test()
+
+
+class TestColumnTypesOfView(TestColumnTypesOfTable):
+    """The same for a view, whose types come from DESCRIBE."""
+
+    materialized = "view"
 
 
 class TestConcurrency(BaseConcurrency):

@@ -119,7 +119,9 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     )
 
 
-def check_source_names(names: Sequence[str], unique_key: Sequence[str] = ()) -> tuple[Refusal, ...]:
+def check_source_names(
+    names: Sequence[str], unique_key: Sequence[str] = (), key_setting: str = "unique_key"
+) -> tuple[Refusal, ...]:
     """Return what is wrong with the names that a model returns, whatever its table looks like."""
     if not names:
         return (refusals.no_columns(),)
@@ -128,7 +130,7 @@ def check_source_names(names: Sequence[str], unique_key: Sequence[str] = ()) -> 
     returned = {fold(name) for name in names}
     missing = tuple(key for key in unique_key if fold(key) not in returned)
     if missing:
-        found.append(refusals.key_not_produced(missing, names))
+        found.append(refusals.key_not_produced(missing, names, key_setting))
     return tuple(found)
 
 
@@ -140,7 +142,7 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
                 groups = collisions(f.name for f in struct.fields)
                 inside = f"{where}, in {path_text(path)}," if path else where
                 yield from (refusals.ambiguous(inside, group) for group in groups)
-    yield from check_source_names([f.name for f in source.fields], policy.unique_key)
+    yield from check_source_names([f.name for f in source.fields], policy.unique_key, policy.key_setting)
     in_target = {fold(f.name) for f in target.fields}
     renamed = {fold(unquote(str(new))) for new in policy.renames.values()}
     if policy.add_columns:
@@ -152,7 +154,7 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
     else:
         missing = tuple(key for key in policy.unique_key if fold(key) not in in_target | renamed)
         if missing:
-            yield refusals.key_not_in_table(missing)
+            yield refusals.key_not_in_table(missing, policy.key_setting)
 
 
 @dataclass

@@ -52,7 +52,8 @@ class Policy:
         type_widening: widen a column's type where the spec allows it; if false refuse.
         relax_not_null: make a required field optional where NULL has to be written; if false refuse.
         nested_evolution: let structs, lists and maps differ from the table's; if false refuse.
-        unique_key: the columns that identify a row, in any case, without quotes; empty for ``append``.
+        unique_key: the columns by which rows are replaced, in any case, without quotes; empty for none.
+        key_setting: the setting that names them, for messages.
         renames: new last name by the dotted path of a column or field, as the user wrote them.
         docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
         columns_without_null: folded names of staged columns that hold no NULL in this batch.
@@ -64,6 +65,7 @@ class Policy:
     relax_not_null: bool = True
     nested_evolution: bool = True
     unique_key: tuple[str, ...] = ()
+    key_setting: str = "unique_key"
     renames: Mapping[str, str] = field(default_factory=dict)
     docs: Mapping[str, str] | None = None
     columns_without_null: frozenset[str] = frozenset()

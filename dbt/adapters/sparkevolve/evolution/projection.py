@@ -14,11 +14,12 @@ from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 class Keep:
     """Take the value as it is."""
 
-    def render(self, value: str, depth: int = 0) -> str:
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression.
 
         Args:
             value: the expression of the staged value.
+            previous: the expression of the value that the table's row has, or None to forget it.
             depth: how many lambdas enclose it; keeps their variables apart.
         """
         return value
@@ -30,20 +31,20 @@ class Cast:
 
     type: str
 
-    def render(self, value: str, depth: int = 0) -> str:
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression; see ``Keep.render``."""
         return f"CAST({value} AS {self.type})"
 
 
 @dataclass(frozen=True)
 class Pad:
-    """Write NULL of the Spark SQL type ``type``: the model does not return this value."""
+    """Write the row's previous value, or NULL of the Spark SQL type ``type``: the model has none."""
 
     type: str
 
-    def render(self, value: str, depth: int = 0) -> str:
-        """Return a Spark SQL expression; the value is not needed for it."""
-        return f"CAST(NULL AS {self.type})"
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
+        """Return a Spark SQL expression; the staged value is not needed for it."""
+        return f"CAST(NULL AS {self.type})" if previous is None else previous
 
 
 @dataclass(frozen=True)
@@ -67,25 +68,29 @@ class RebuildStruct:
 
     members: tuple[StructMember, ...]
 
-    def render(self, value: str, depth: int = 0) -> str:
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression; see ``Keep.render``."""
         parts = []
         for member in self.members:
             inner = value if member.source is None else f"{value}.{quote(member.source)}"
-            parts.append(f"{string_literal(member.name)}, {member.projection.render(inner, depth)}")
+            before = None if previous is None else f"{previous}.{quote(member.name)}"
+            parts.append(f"{string_literal(member.name)}, {member.projection.render(inner, before, depth)}")
         return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
 
 
 @dataclass(frozen=True)
 class RebuildList:
-    """Build each element anew; order and NULL elements stay."""
+    """Build each element anew; order and NULL elements stay.
+
+    An element has no identity, so there is no telling which previous one it replaces.
+    """
 
     element: "Projection"
 
-    def render(self, value: str, depth: int = 0) -> str:
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression; see ``Keep.render``."""
         variable = f"element_{depth}"
-        return f"transform({value}, {variable} -> {self.element.render(variable, depth + 1)})"
+        return f"transform({value}, {variable} -> {self.element.render(variable, None, depth + 1)})"
 
 
 @dataclass(frozen=True)
@@ -94,10 +99,11 @@ class RebuildMap:
 
     value: "Projection"
 
-    def render(self, value: str, depth: int = 0) -> str:
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression; see ``Keep.render``."""
         key, variable = f"key_{depth}", f"value_{depth}"
-        return f"transform_values({value}, ({key}, {variable}) -> {self.value.render(variable, depth + 1)})"
+        inner = self.value.render(variable, None, depth + 1)
+        return f"transform_values({value}, ({key}, {variable}) -> {inner})"
 
 
 Projection = Union[Keep, Cast, Pad, RebuildStruct, RebuildList, RebuildMap]
@@ -117,7 +123,25 @@ class ProjectedColumn:
     source: str | None
     projection: Projection
 
-    def render(self, alias: str) -> str:
-        """Return the SELECT expression; ``alias`` names the staged table."""
+    @property
+    def may_keep(self) -> bool:
+        """Whether something in it is not returned by the model, and could keep its previous value."""
+        return _may_keep(self.projection)
+
+    def render(self, alias: str, previous_alias: str | None = None) -> str:
+        """Return the SELECT expression.
+
+        Args:
+            alias: names the staged table.
+            previous_alias: names the row that is replaced, to keep what the model does not return; without
+                it that is NULL.
+        """
         value = alias if self.source is None else f"{alias}.{quote(self.source)}"
-        return self.projection.render(value)
+        previous = None if previous_alias is None else f"{previous_alias}.{quote(self.name)}"
+        return self.projection.render(value, previous)
+
+
+def _may_keep(projection: Projection) -> bool:
+    if isinstance(projection, RebuildStruct):
+        return any(_may_keep(member.projection) for member in projection.members)
+    return isinstance(projection, Pad)

@@ -85,22 +85,42 @@ def same_path(path: Path) -> Refusal:
     )
 
 
-def key_not_produced(missing: tuple[str, ...], returned: Iterable[str]) -> Refusal:
-    """The model does not return its key."""
+def key_not_produced(missing: tuple[str, ...], returned: Iterable[str], setting: str) -> Refusal:
+    """The model does not return the column by which rows are replaced."""
     return Refusal(
         columns=missing,
-        reason=f"The unique_key {listed(missing)} is not produced by the model, which returns "
+        reason=f"The {setting} {listed(missing)} is not produced by the model, which returns "
         f"{listed(returned)}.",
-        remedy="Return it from the model, or change the `unique_key`.",
+        remedy=f"Return it from the model, or change the `{setting}`.",
     )
 
 
-def key_not_in_table(missing: tuple[str, ...]) -> Refusal:
-    """The key is new, and nothing may be added."""
+def key_not_in_table(missing: tuple[str, ...], setting: str) -> Refusal:
+    """The column by which rows are replaced is new, and nothing may be added."""
     return Refusal(
         columns=missing,
-        reason=f"The unique_key {listed(missing)} is not a column of the table.",
-        remedy="Set `on_schema_change: append_new_columns_preserve` to add it, or change the `unique_key`.",
+        reason=f"The {setting} {listed(missing)} is not a column of the table.",
+        remedy=f"Set `on_schema_change: append_new_columns_preserve` to add it, or change the `{setting}`.",
+    )
+
+
+def no_such_column(names: tuple[str, ...], setting: str) -> Refusal:
+    """A setting names columns that the table will not have."""
+    return Refusal(
+        columns=names,
+        reason=f"`{setting}` names {listed(names)}, which neither the table nor the model has.",
+        remedy=f"Change `{setting}`.",
+    )
+
+
+def not_partitioned(partition_by: tuple[str, ...]) -> Refusal:
+    """Partitions are to be overwritten, and the table has none: all rows would go."""
+    return Refusal(
+        columns=partition_by,
+        reason=f"The model is partitioned by {listed(partition_by)}, and the table is not partitioned: to "
+        "overwrite the partitions of the batch would overwrite the whole table.",
+        remedy="Partition it (`ALTER TABLE … ADD PARTITION FIELD …`), or take `partition_by` away if the "
+        "whole table is to be overwritten.",
     )
 
 

@@ -1,6 +1,7 @@
 """The text of the statements that load a staged batch. Each function returns one statement, without ``;``."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -11,56 +12,174 @@ from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
 # dbt's own names for the two sides: users write them in `incremental_predicates`.
 TARGET_ALIAS = "DBT_INTERNAL_DEST"
 SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
+PREVIOUS_ALIAS = "DBT_INTERNAL_PREVIOUS"
+
+_SEVERAL = (
+    "removed_columns is 'keep', but the table has several rows with the same unique_key, so there is no one "
+    "previous value to keep. Remove the duplicates, or set removed_columns to 'null'. The key: "
+)
 
 
-def delete_statement(
-    target: str,
-    staged: str,
-    unique_key: Sequence[str],
-    *,
-    null_safe: bool,
-    predicates: Sequence[str] = (),
-) -> str:
+@dataclass(frozen=True)
+class Key:
+    """The key by which the rows of a batch and those of the table find each other.
+
+    Attributes:
+        names: one or more columns, spelled as the table has them.
+        null_safe: NULL equals NULL. Needed only if the batch has a NULL in a key column; it costs 1.3 to
+            1.5 times the other form.
+        predicates: SQL conditions that limit the rows of the table to look at.
+    """
+
+    names: tuple[str, ...]
+    null_safe: bool = False
+    predicates: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            # Without one, a DELETE would take every row.
+            raise ValueError("a key needs at least one column")
+
+    def match(self, left: str, right: str) -> str:
+        """Return the condition that two rows have the same key, which NULL in it may or may not meet."""
+        equals = "<=>" if self.null_safe else "="
+        return " AND ".join(f"{left}.{quote(n)} {equals} {right}.{quote(n)}" for n in self.names)
+
+    def in_batch(self, staged: str) -> str:
+        """Return the condition that a row of the table has a key of the batch, and meets the predicates."""
+        if self.null_safe:
+            match = self.match(SOURCE_ALIAS, TARGET_ALIAS)
+            condition = f"EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {match})"
+        else:
+            left = ", ".join(f"{TARGET_ALIAS}.{quote(name)}" for name in self.names)
+            right = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in self.names)
+            left = left if len(self.names) == 1 else f"({left})"
+            condition = f"{left} IN (SELECT {right} FROM {staged} AS {SOURCE_ALIAS})"
+        return "\n  AND ".join([condition, *(f"({predicate})" for predicate in self.predicates)])
+
+
+def delete_statement(target: str, staged: str, key: Key) -> str:
     """Return the DELETE of the target's rows whose whole key is in the batch.
 
     Args:
         target: the rendered name of the table.
-        staged: the rendered name of the staged batch.
-        unique_key: names of one or more key columns; the staged batch is read by the same names, in
-            whatever case it spells them.
-        null_safe: NULL equals NULL. Needed only if the batch has a NULL in a key column; it costs 1.3 to
-            1.5 times the other form.
-        predicates: SQL conditions on the target that limit the rows to look at.
-
-    Raises:
-        ValueError: no key; the statement would delete every row.
+        staged: the rendered name of the staged batch, which is read by the same column names.
+        key: the key.
     """
-    if not unique_key:
-        raise ValueError("a DELETE needs at least one key column")
-    keys = [quote(name) for name in unique_key]
-    if null_safe:
-        matches = " AND ".join(f"{SOURCE_ALIAS}.{key} <=> {TARGET_ALIAS}.{key}" for key in keys)
-        condition = f"EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {matches})"
-    else:
-        left = ", ".join(f"{TARGET_ALIAS}.{key}" for key in keys)
-        right = ", ".join(f"{SOURCE_ALIAS}.{key}" for key in keys)
-        left = left if len(keys) == 1 else f"({left})"
-        condition = f"{left} IN (SELECT {right} FROM {staged} AS {SOURCE_ALIAS})"
-    conditions = [condition, *(f"({predicate})" for predicate in predicates)]
-    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE " + "\n  AND ".join(conditions)
+    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE {key.in_batch(staged)}"
 
 
-def insert_statement(target: str, staged: str, columns: Sequence[ProjectedColumn]) -> str:
+def delete_where(target: str, conditions: Sequence[str]) -> str:
+    """Return the DELETE of the target's rows that meet all of one or more conditions."""
+    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE " + "\n  AND ".join(f"({c})" for c in conditions)
+
+
+def insert_statement(
+    target: str, staged: str, columns: Sequence[ProjectedColumn], *, overwrite: bool = False
+) -> str:
     """Return the INSERT of the whole batch into every column of the target, removed ones padded.
 
     Args:
         target: the rendered name of the table.
         staged: the rendered name of the staged batch.
         columns: the refreshed columns in table order.
+        overwrite: replace what is there: all of it, or under Spark's dynamic partition overwrite the
+            partitions that the batch has rows for.
     """
-    names = ", ".join(quote(column.name) for column in columns)
+    verb = "INSERT OVERWRITE" if overwrite else "INSERT INTO"
     values = ",\n  ".join(_select_item(column) for column in columns)
-    return f"INSERT INTO {target} ({names})\nSELECT\n  {values}\nFROM {staged} AS {SOURCE_ALIAS}"
+    return f"{verb} {target} ({_names(columns)})\nSELECT\n  {values}\nFROM {staged} AS {SOURCE_ALIAS}"
+
+
+def insert_and_keep(
+    target: str, staged: str, columns: Sequence[ProjectedColumn], key: Key, previous: str
+) -> str:
+    """Return the INSERT that fills removed columns with what the replaced rows have there.
+
+    A key with several rows in the table has no one previous value: the statement fails and names it.
+
+    Args:
+        target: the rendered name of the table.
+        staged: the rendered name of the staged batch.
+        columns: the refreshed columns in table order.
+        key: the key.
+        previous: the rendered name under which the table can be read as it was before the DELETE.
+    """
+    kept = [column.name for column in columns if column.may_keep]
+    if not kept:
+        return insert_statement(target, staged, columns)
+    values = ",\n  ".join(_select_item(column, PREVIOUS_ALIAS) for column in columns)
+    keys = [f"{TARGET_ALIAS}.{quote(name)}" for name in key.names]
+    shown = ", ', ', ".join(f"coalesce(CAST({name} AS STRING), 'NULL')" for name in keys)
+    several = f"raise_error(concat({string_literal(_SEVERAL)}, {shown}))"
+    once = [
+        f"IF(COUNT(*) = 1, FIRST({TARGET_ALIAS}.{quote(name)}), {several}) AS {quote(name)}"
+        for name in kept
+        if name not in key.names
+    ]
+    items = ",\n    ".join([*keys, *once])
+    return (
+        f"INSERT INTO {target} ({_names(columns)})\nSELECT\n  {values}\nFROM {staged} AS {SOURCE_ALIAS}\n"
+        f"LEFT JOIN (\n  SELECT\n    {items}\n  FROM {previous} AS {TARGET_ALIAS}\n"
+        f"  WHERE {key.in_batch(staged)}\n  GROUP BY {', '.join(keys)}\n) AS {PREVIOUS_ALIAS}\n"
+        f"ON {key.match(SOURCE_ALIAS, PREVIOUS_ALIAS)}"
+    )
+
+
+def merge_statement(
+    target: str,
+    staged: str,
+    columns: Sequence[ProjectedColumn],
+    key: Key,
+    update: Sequence[str],
+) -> str:
+    """Return the MERGE that updates rows whose key is in the batch, and inserts the others of the batch.
+
+    What the model does not return keeps its value in an updated row, and is NULL in an inserted one.
+
+    Args:
+        target: the rendered name of the table.
+        staged: the rendered name of the staged batch.
+        columns: the refreshed columns in table order.
+        key: the key.
+        update: names of the columns to update, as the table has them; none to leave matching rows alone.
+    """
+    conditions = [key.match(SOURCE_ALIAS, TARGET_ALIAS), *(f"({p})" for p in key.predicates)]
+    sets = [
+        f"{TARGET_ALIAS}.{quote(column.name)} = {column.render(SOURCE_ALIAS, TARGET_ALIAS)}"
+        for column in columns
+        if column.name in update and column.source is not None
+    ]
+    updates = ["WHEN MATCHED THEN UPDATE SET\n  " + ",\n  ".join(sets)] if sets else []
+    values = ",\n  ".join(column.render(SOURCE_ALIAS) for column in columns)
+    return "\n".join(
+        [
+            f"MERGE INTO {target} AS {TARGET_ALIAS}",
+            f"USING {staged} AS {SOURCE_ALIAS}",
+            "ON " + "\n  AND ".join(conditions),
+            *updates,
+            f"WHEN NOT MATCHED THEN INSERT ({_names(columns)})\nVALUES (\n  {values}\n)",
+        ]
+    )
+
+
+def between(
+    column: str, type_: str, low: Any, high: Any, *, or_null: bool = False, open_end: bool = False
+) -> str:
+    """Return the condition that a column of the target is between two plain values.
+
+    Args:
+        column: its name.
+        type_: its Spark SQL type.
+        low: the least value, itself included.
+        high: the greatest value.
+        or_null: NULL meets the condition too.
+        open_end: the greatest value itself does not meet it.
+    """
+    name = f"{TARGET_ALIAS}.{quote(column)}"
+    low_, high_ = (f"CAST({literal(value)} AS {type_})" for value in (low, high))
+    condition = f"{name} >= {low_} AND {name} {'<' if open_end else '<='} {high_}"
+    return f"{condition} OR {name} IS NULL" if or_null else condition
 
 
 def values_statement(target: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
@@ -96,5 +215,90 @@ def literal(value: Any) -> str:
     return string_literal(str(value))
 
 
-def _select_item(column: ProjectedColumn) -> str:
-    return f"{column.render(SOURCE_ALIAS)} AS {quote(column.name)}"
+def _select_item(column: ProjectedColumn, previous_alias: str | None = None) -> str:
+    return f"{column.render(SOURCE_ALIAS, previous_alias)} AS {quote(column.name)}"
+
+
+def _names(columns: Sequence[ProjectedColumn]) -> str:
+    return ", ".join(quote(column.name) for column in columns)
+
+
+# Branches
+
+
+def branch_of(table: str, branch: str) -> str:
+    """Return the rendered name of a branch of a table, to read it and to write it."""
+    return f"{table}.{quote('branch_' + branch)}"
+
+
+def create_branch(table: str, branch: str, snapshot_id: int | None, retain_minutes: int) -> str:
+    """Return the statement that cuts a branch off.
+
+    Args:
+        table: the rendered name of the table.
+        branch: the branch's name.
+        snapshot_id: where; None in a table without snapshots, which then gets an empty one on the branch.
+        retain_minutes: how long after its last snapshot `expire_snapshots` leaves the branch alone.
+    """
+    at = f" AS OF VERSION {snapshot_id}" if snapshot_id is not None else ""
+    return f"ALTER TABLE {table} CREATE BRANCH {quote(branch)}{at} RETAIN {retain_minutes} MINUTES"
+
+
+def drop_branch(table: str, branch: str) -> str:
+    """Return the statement that removes a branch, if it is there."""
+    return f"ALTER TABLE {table} DROP BRANCH IF EXISTS {quote(branch)}"
+
+
+def fast_forward(catalog: str, schema: str, table: str, ref: str, branch: str) -> str:
+    """Return the statement that moves ``ref`` to the head of ``branch``, if that has come from it."""
+    name = string_literal(f"{quote(schema)}.{quote(table)}")
+    return (
+        f"CALL {quote(catalog)}.system.fast_forward(table => {name}, "
+        f"branch => {string_literal(ref)}, to => {string_literal(branch)})"
+    )
+
+
+# Audits
+
+
+def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) -> str:
+    """Return the query of the rows that a load has written.
+
+    Args:
+        table: the rendered name of the branch.
+        files: the data files that the load has added.
+        staged: the rendered name of the staged batch.
+        key: the key of a MERGE: it may have copied rows that it did not change into its files. None if the
+            files hold nothing else.
+    """
+    paths = ", ".join(string_literal(path) for path in files)
+    matching = f"\n  AND {key.in_batch(staged)}" if key is not None else ""
+    return f"SELECT *\nFROM {table} AS {TARGET_ALIAS}\nWHERE {TARGET_ALIAS}._file IN ({paths}){matching}"
+
+
+def count_violations(rows: str, audits: Sequence[str]) -> str:
+    """Return the query of how many rows fail each audit; a predicate that is NULL fails."""
+    counts = ",\n  ".join(
+        f"count_if(NOT coalesce(({audit}), false)) AS {quote(f'audit_{n}')}" for n, audit in enumerate(audits)
+    )
+    return f"SELECT\n  {counts}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}"
+
+
+def some_violations(rows: str, audit: str, columns: Sequence[str], limit: int) -> str:
+    """Return the query of some columns of a few rows that fail an audit, each column as text."""
+    shown = ", ".join(f"CAST({TARGET_ALIAS}.{quote(name)} AS STRING)" for name in columns)
+    order = ", ".join(str(number) for number in range(1, len(columns) + 1))
+    return (
+        f"SELECT DISTINCT {shown}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}\n"
+        f"WHERE NOT coalesce(({audit}), false)\nORDER BY {order}\nLIMIT {limit}"
+    )
+
+
+def repeated_keys(staged: str, names: Sequence[str], limit: int) -> str:
+    """Return the query of a few keys that the batch has several rows of, as texts, with their number."""
+    keys = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in names)
+    shown = ", ".join(f"CAST({SOURCE_ALIAS}.{quote(name)} AS STRING)" for name in names)
+    return (
+        f"SELECT {shown}, count(*)\nFROM {staged} AS {SOURCE_ALIAS}\nGROUP BY {keys}\n"
+        f"HAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
+    )

@@ -28,7 +28,7 @@
 
 {# A full refresh takes away what the model no longer returns. #}
 {% macro sparkevolve__plan_new_table(target_relation, settings) %}
-  {% set plan = adapter.plan_new_table(target_relation, compiled_code.rstrip().rstrip(';'), settings) %}
+  {% set plan = adapter.plan_new_table(target_relation, sparkevolve__compiled_query(), settings) %}
   {% set existing_relation = load_cached_relation(this) %}
   {% if existing_relation is not none and plan.columns %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}

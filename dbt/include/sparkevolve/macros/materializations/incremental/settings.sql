@@ -1,5 +1,5 @@
 {# The model's configuration, checked before any SQL runs. #}
-{% macro sparkevolve__incremental_settings() %}
+{% macro sparkevolve__incremental_settings(full_refresh) %}
   {% set file_format = config.get('file_format') or 'iceberg' %}
   {% if file_format != 'iceberg' %}
     {% do sparkevolve__config_error('file_format', file_format, ['iceberg']) %}
@@ -7,10 +7,9 @@
 
   {% set unique_key = config.get('unique_key') %}
   {% set strategy = config.get('incremental_strategy') or ('delete+insert' if unique_key else 'append') %}
-  {% set strategies = ['delete+insert', 'append'] %}
-  {% if strategy not in strategies %}
-    {% do sparkevolve__config_error('incremental_strategy', strategy, strategies) %}
-  {% endif %}
+  {% do sparkevolve__check_choice(
+    'incremental_strategy', strategy, ['delete+insert', 'append', 'merge', 'insert_overwrite', 'microbatch']
+  ) %}
 
   {% set on_schema_change = config.get('on_schema_change', 'ignore') %}
   {% set reactions = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
@@ -23,14 +22,34 @@
     {% do sparkevolve__config_error('on_schema_change', on_schema_change, reactions) %}
   {% endif %}
 
-  {# Settings of the design that this version does not have yet: to ignore one would write wrong data. #}
-  {% for name, only in {'publish': 'direct', 'removed_columns': 'null', 'full_refresh_schema': 'replace'}.items() %}
-    {% if (config.get(name) or only) != only %}
-      {% do sparkevolve__config_error(name, config.get(name), [only]) %}
-    {% endif %}
-  {% endfor %}
-  {% if config.get('audits') %}
-    {% do sparkevolve__config_error('audits', config.get('audits'), ['none: this version does not have it']) %}
+  {# YAML reads `null` as none, which is the same here. #}
+  {% set removed_columns = config.get('removed_columns') or 'null' %}
+  {% do sparkevolve__check_choice('removed_columns', removed_columns, ['null', 'keep']) %}
+  {% if removed_columns == 'keep' and strategy in ['insert_overwrite', 'microbatch'] %}
+    {% do exceptions.raise_compiler_error(
+      "removed_columns is 'keep' in " ~ model.unique_id ~ ", but " ~ strategy ~ " replaces rows without a key, so "
+      "there is no previous value to keep. Use incremental_strategy 'delete+insert' or 'merge'."
+    ) %}
+  {% endif %}
+
+  {% set publish = config.get('publish') or 'branch' %}
+  {% do sparkevolve__check_choice('publish', publish, ['branch', 'direct']) %}
+  {% set full_refresh_schema = config.get('full_refresh_schema') or 'keep' %}
+  {% do sparkevolve__check_choice('full_refresh_schema', full_refresh_schema, ['keep', 'replace']) %}
+
+  {% set audits = sparkevolve__as_list(config.get('audits')) %}
+  {% if audits and publish == 'direct' %}
+    {% do exceptions.raise_compiler_error(
+      "audits are set in " ~ model.unique_id ~ ", but publish is 'direct': rows would be visible before they are "
+      "checked. Set publish to 'branch'."
+    ) %}
+  {% endif %}
+
+  {% set update_columns, exclude_columns = config.get('merge_update_columns'), config.get('merge_exclude_columns') %}
+  {% if update_columns and exclude_columns %}
+    {% do exceptions.raise_compiler_error(
+      'merge_update_columns and merge_exclude_columns are both set in ' ~ model.unique_id ~ '. Set one of them.'
+    ) %}
   {% endif %}
 
   {% set switches = {} %}
@@ -39,14 +58,12 @@
     {% if value is not boolean %}
       {% do sparkevolve__config_error(name, value, ['true', 'false']) %}
     {% endif %}
-    {# Under `fail` nothing of the table may change. #}
-    {% do switches.update({name: value and on_schema_change != 'fail'}) %}
+    {# Under `fail` nothing of the table may change, but by a full refresh. #}
+    {% do switches.update({name: value and (full_refresh or on_schema_change != 'fail')}) %}
   {% endfor %}
 
   {% set unmappable_types = config.get('unmappable_types', 'string') %}
-  {% if unmappable_types not in ['string', 'fail'] %}
-    {% do sparkevolve__config_error('unmappable_types', unmappable_types, ['string', 'fail']) %}
-  {% endif %}
+  {% do sparkevolve__check_choice('unmappable_types', unmappable_types, ['string', 'fail']) %}
 
   {% set column_renames = config.get('column_renames') or {} %}
   {% if column_renames is not mapping %}
@@ -58,12 +75,22 @@
     {% do sparkevolve__config_error('commit_retries', retries, ['whole numbers from 0']) %}
   {% endif %}
 
-  {% set predicates = config.get('predicates') or config.get('incremental_predicates') or [] %}
   {% do return({
-    'unique_key': unique_key if strategy == 'delete+insert' else none,
+    'strategy': 'full_refresh' if full_refresh else strategy,
+    'publish': publish,
+    'unique_key': unique_key if strategy in ['delete+insert', 'merge'] else none,
+    'partition_by': config.get('partition_by'),
+    'event_time': config.get('event_time'),
+    'event_time_start': config.get('__dbt_internal_microbatch_event_time_start'),
+    'event_time_end': config.get('__dbt_internal_microbatch_event_time_end'),
     'on_schema_change': on_schema_change,
-    'add_columns': on_schema_change in ['append_new_columns', 'append_new_columns_preserve'],
-    'predicates': [predicates] if predicates is string else predicates,
+    'add_columns': full_refresh or on_schema_change in ['append_new_columns', 'append_new_columns_preserve'],
+    'removed_columns': removed_columns,
+    'merge_update_columns': update_columns,
+    'merge_exclude_columns': exclude_columns,
+    'predicates': sparkevolve__as_list(config.get('predicates') or config.get('incremental_predicates')),
+    'audits': audits,
+    'full_refresh_schema': full_refresh_schema,
     'commit_retries': retries,
     'column_renames': column_renames,
     'unmappable_types': unmappable_types,
@@ -71,6 +98,18 @@
     'relax_not_null': switches.relax_not_null,
     'nested_evolution': switches.nested_evolution,
   }) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__as_list(value) %}
+  {% do return([value] if value is string else (value or [])) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__check_choice(name, value, allowed) %}
+  {% if value not in allowed %}
+    {% do sparkevolve__config_error(name, value, allowed) %}
+  {% endif %}
 {% endmacro %}
 
 

@@ -1,7 +1,7 @@
 {# The model's query, checked against its contract if there is one, in names and types that Iceberg can store.
    Returns `sql` and `columns`. #}
 {% macro sparkevolve__model_query(target_relation, settings, known_columns=[]) %}
-  {% set sql = compiled_code.rstrip().rstrip(';') %}
+  {% set sql = sparkevolve__compiled_query() %}
   {% if config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sql) %}
     {% set sql = get_select_subquery(sql) %}
@@ -14,16 +14,21 @@
 {% endmacro %}
 
 
+{% macro sparkevolve__compiled_query() %}
+  {% do return(compiled_code.rstrip().rstrip(';')) %}
+{% endmacro %}
+
+
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
 {% macro sparkevolve__stage_batch(target_relation, settings, known_columns=[], with_rows=true) %}
-  {% set sql = sparkevolve__model_query(target_relation, settings, known_columns).sql %}
+  {% set query = sparkevolve__model_query(target_relation, settings, known_columns) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('stage_batch') %}
     create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
+    {{ sparkevolve__tblproperties(adapter.staging_properties(settings, query.columns)) }}
     as
-    {{ sql if with_rows else 'select * from (\n' ~ sql ~ '\n) as model_rows where false' }}
+    {{ query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false' }}
   {% endcall %}
   {% do return(staged) %}
 {% endmacro %}
@@ -34,18 +39,6 @@
   {% call statement('refresh') %}
     refresh table {{ relation }}
   {% endcall %}
-{% endmacro %}
-
-
-{# Load into the table itself, one commit a statement. #}
-{% macro sparkevolve__publish_directly(load) %}
-  {% for sql in load.statements %}
-    {% call statement('main' if loop.last else 'load_' ~ loop.index) %}
-      {{ sql }}
-    {% endcall %}
-  {% else %}
-    {% do sparkevolve__nothing_run('OK, an empty batch') %}
-  {% endfor %}
 {% endmacro %}
 
 
@@ -65,20 +58,26 @@
 {% endmacro %}
 
 
-{# The first run, or a full refresh of an Iceberg table. #}
+{# The first run, or a full refresh that takes the model's columns only. #}
 {% macro sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% set sql = query.sql %}
+  {% if settings.audits %}
+    {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
+    {% do adapter.audit_staged(target_relation, staged, settings) %}
+    {% set sql = 'select * from ' ~ staged %}
+  {% endif %}
   {% if existing_relation is not none %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
     {% set removed = sparkevolve__diff_columns(query.columns, old_names).removed %}
     {% if removed %}
       {% do exceptions.warn(
         'The full refresh of ' ~ target_relation ~ ' takes away the columns that the model no longer returns: '
-        ~ removed | join(', ') ~ '. Set `full_refresh: false` on the model to rule that out.'
+        ~ removed | join(', ') ~ ', since full_refresh_schema is `replace`.'
       ) %}
     {% endif %}
   {% endif %}
-  {% do sparkevolve__create_table(target_relation, query.sql, replace=existing_relation is not none) %}
+  {% do sparkevolve__create_table(target_relation, sql, replace=existing_relation is not none) %}
 {% endmacro %}
 
 
@@ -86,6 +85,7 @@
    may fail, so its rows are staged before the old relation goes. #}
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
+  {% do adapter.audit_staged(target_relation, staged, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
 {% endmacro %}

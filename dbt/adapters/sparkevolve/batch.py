@@ -1,0 +1,82 @@
+"""What the catalog knows of a staged batch without reading its rows."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from pyiceberg.conversions import from_bytes
+from pyiceberg.manifest import DataFile, DataFileContent
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+from pyiceberg.utils.datetime import days_to_date, micros_to_timestamp, micros_to_timestamptz
+
+from dbt.adapters.sparkevolve.evolution.names import fold
+
+# Types whose order and whose literals are the same for Iceberg, Spark and Python.
+_PLAIN_VALUES: dict[type, Callable[[Any], Any]] = {
+    IntegerType: int,
+    LongType: int,
+    StringType: str,
+    DecimalType: Decimal,
+    DateType: days_to_date,
+    TimestampType: micros_to_timestamp,
+    TimestamptzType: micros_to_timestamptz,
+}
+
+
+class StagedBatch:
+    """What the catalog knows of a staged batch without reading it.
+
+    Attributes:
+        schema: the exact types of what the model returned.
+        rows: how many rows it has.
+        columns_without_null: folded names of the top-level columns that are known to hold no NULL.
+        bounds: by folded name a value that no other in the column is less than, and one that no other is
+            greater than; for columns of some simple types whose bounds were kept.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.schema: Schema = table.schema()
+        files = [task.file for task in table.scan().plan_files()]
+        self.rows: int = sum(f.record_count for f in files if f.content == DataFileContent.DATA)
+        self.columns_without_null = frozenset(
+            fold(field.name)
+            for field in self.schema.fields
+            if not isinstance(field.field_type, StructType | ListType | MapType)
+            and all((f.null_value_counts or {}).get(field.field_id) == 0 for f in files)
+        )
+        found = {fold(field.name): _bounds(field, files) for field in self.schema.fields}
+        self.bounds = {name: pair for name, pair in found.items() if pair is not None}
+
+
+def _bounds(field: NestedField, files: Sequence[DataFile]) -> tuple[Any, Any] | None:
+    """Return a lower and an upper bound of a column over all its files, or None if they are not known."""
+    convert = _PLAIN_VALUES.get(type(field.field_type))
+    if convert is None or not isinstance(field.field_type, PrimitiveType):
+        return None
+    lows, highs = [], []
+    for file in files:
+        low = (file.lower_bounds or {}).get(field.field_id)
+        high = (file.upper_bounds or {}).get(field.field_id)
+        if low is None or high is None:
+            return None
+        try:
+            lows.append(convert(from_bytes(field.field_type, low)))
+            highs.append(convert(from_bytes(field.field_type, high)))
+        except (OverflowError, ValueError):
+            return None  # a year that Python's calendar does not have, or half a character
+    return (min(lows), max(highs)) if lows else None

@@ -1,0 +1,294 @@
+"""The part of the adapter that loads batches into their tables, and publishes them."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import SpawnContext
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.errors import (
+    AuditError,
+    AuditFailure,
+    ConnectionLostError,
+    EvolutionRefusedError,
+    PublishConflictError,
+    RepeatedKeyError,
+)
+from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.load import Load
+from dbt.adapters.sparkevolve.loading import key_columns, plan_batch
+from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
+from dbt.adapters.sparkevolve.publication import Base, Published
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+if TYPE_CHECKING:
+    import agate
+
+logger = AdapterLogger("SparkEvolve")
+
+# How many rows, or keys, a message shows.
+_SHOWN = 3
+_SHOWN_COLUMNS = 4
+_MOST_CONNECTIONS_LOST = 3
+
+
+class IncrementalAdapter(PlanningAdapter):
+    """The part of the adapter that loads batches into their tables, and publishes them."""
+
+    connections: SparkEvolveConnectionManager
+
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._locks: dict[str, threading.Lock] = {}
+
+    @available.parse_none
+    def begin_load(self, target: SparkEvolveRelation) -> Base:
+        """Return the state of ``target`` that the run starts from; remove branches that killed runs left.
+
+        Raises:
+            NotIcebergError: the target is not an Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
+        """
+        base = self.catalog.base(target, self._wap_branch)
+        refuse_unreadable(target, base.table.schema())
+        for branch in base.left_over:
+            logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
+            self.execute(statements.drop_branch(str(target), branch))
+        return base
+
+    def _wap_branch(self) -> str | None:
+        _, rows = self.execute("SET spark.wap.branch", fetch=True)
+        value = str(rows[0][1])
+        return None if value == "<undefined>" else value
+
+    @available.parse_none
+    def evolve(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: Mapping[str, Any],
+        column_docs: Mapping[str, str],
+    ) -> Load:
+        """Add the new columns to ``target`` in one commit, and return how to load the batch.
+
+        Args:
+            base: what ``begin_load`` returned.
+            target: the model's table.
+            staged: the batch.
+            settings: what ``sparkevolve__incremental_settings`` returns.
+            column_docs: descriptions of columns, stored with those that are added.
+
+        Raises:
+            EvolutionRefusedError: nothing was written, and why.
+            CommitConflictError: other writers were faster each time.
+        """
+        batch = self.catalog.staged_batch(staged)
+
+        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
+            plan = plan_batch(batch, settings, column_docs, schema, facts)
+            if plan.refusals:
+                raise EvolutionRefusedError(str(target), plan.refusals)
+            return plan
+
+        plan = self.catalog.evolve(
+            target,
+            decide,
+            int(settings["commit_retries"]),
+            source=batch.schema,
+            invocation_id=get_invocation_id(),
+            table=base.table,
+        )
+        load = Load(target, staged, base, batch, plan, settings, int(time.time() * 1000))
+        self._node.load = load
+        return load
+
+    @available.parse(lambda *a, **k: True)
+    def is_still_at_base(self, load: Load) -> bool:
+        """Wait until no other thread of this run loads into the same table; tell whether one has, meanwhile.
+
+        Batches of a microbatch model are loaded in parallel: one after the other they do not get in each
+        other's way.
+        """
+        node = self._node
+        if not load.is_published or node.lock is not None:
+            return True
+        lock = self._locks.setdefault(str(load.target), threading.Lock())
+        at_once = lock.acquire(blocking=False)
+        if not at_once:
+            lock.acquire()
+        node.lock = lock
+        return at_once or not self.catalog.has_moved(load.target, load.base)
+
+    @available.parse_none
+    def set_partition_overwrite(self, mode: str | None) -> None:
+        """Let INSERT OVERWRITE on this connection replace everything, or the partitions it has rows for.
+
+        Args:
+            mode: ``static``, ``dynamic``, or None for what the profile says.
+        """
+        self.connections.get_thread_connection().handle.set_partition_overwrite(mode)
+
+    @available.parse_none
+    def audit(self, load: Load) -> None:
+        """Check what was loaded into the branch against the model's audits.
+
+        Raises:
+            AuditError: rows fail; nothing was published.
+        """
+        audits = load.settings["audits"]
+        if not audits or load.branch is None:
+            return
+        files = self.catalog.added_files(load.target, load.branch)
+        if not files:
+            return
+        rows = statements.loaded_rows(load.written, files, str(load.staged), load.merge_key)
+        columns = load.plan.unique_key or load.plan.refreshed[:_SHOWN_COLUMNS]
+        self._check_audits(load.target, rows, audits, columns)
+
+    @available.parse_none
+    def audit_staged(
+        self, target: SparkEvolveRelation, staged: SparkEvolveRelation, settings: Mapping[str, Any]
+    ) -> None:
+        """Check a staged batch against the model's audits, before a table is made from it.
+
+        Raises:
+            AuditError: rows fail; nothing was made.
+        """
+        if settings["audits"]:
+            batch = self.catalog.staged_batch(staged)
+            columns = (
+                key_columns(settings["unique_key"]) or [f.name for f in batch.schema.fields][:_SHOWN_COLUMNS]
+            )
+            self._check_audits(target, f"SELECT * FROM {staged}", settings["audits"], columns)
+
+    def _check_audits(
+        self, target: SparkEvolveRelation, rows: str, audits: Sequence[str], columns: Sequence[str]
+    ) -> None:
+        _, counted = self.execute(statements.count_violations(rows, audits), fetch=True)
+        failures = []
+        for audit, count in zip(audits, counted[0], strict=True):
+            if count:
+                query = statements.some_violations(rows, audit, columns, _SHOWN)
+                _, found = self.execute(query, fetch=True)
+                examples = tuple(tuple(row) for row in found)
+                failures.append(AuditFailure(audit, int(count), tuple(columns), examples))
+        if failures:
+            raise AuditError(str(target), failures)
+
+    @available.parse(lambda *a, **k: True)
+    def publish(self, load: Load, is_last: bool) -> bool:
+        """Make a loaded batch visible in one commit, unless the table has moved since the run read it.
+
+        Args:
+            load: the load.
+            is_last: there is no further attempt.
+
+        Returns:
+            Whether the run is done; if not, it has to begin again from what the table is now.
+
+        Raises:
+            PublishConflictError: the table has moved, and this was the last attempt.
+            PublishError: the catalog refused.
+        """
+        if load.branch is None or not load.is_published:
+            return True
+
+        def fast_forward() -> None:
+            for sql in load.fast_forward:
+                self.execute(sql)
+
+        retries = int(load.settings["commit_retries"])
+        outcome = self.catalog.publish(load.target, load.base, load.branch, retries, fast_forward)
+        if outcome == Published.MOVED:
+            if is_last:
+                raise PublishConflictError(str(load.target), retries + 1)
+            logger.info(f"{load.target} has changed since this run read it: loading again")
+            self._drop_branch(load)
+            return False
+        load.branch = None
+        return True
+
+    @available.parse(lambda *a, **k: True)
+    def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
+        """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
+        _, rows = self.execute(f"EXPLAIN EXTENDED {sql}", fetch=True)
+        return names.fold(str(target.identifier)) in names.fold(str(rows[0][0]))
+
+    @available.parse(lambda *a, **k: ("", None))
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> "tuple[Any, agate.Table]":
+        """Run a statement; a step of a load also once more where that is safe, and with errors that help."""
+        try:
+            answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
+            return answer
+        except ConnectionLostError:
+            load = self._node.load
+            step = _step(load, sql)
+            if load is None or step is None:
+                raise
+            return self._go_on(load, step)
+        except DbtRuntimeError as exc:
+            load = self._node.load
+            if (
+                load is not None
+                and _step(load, sql) is not None
+                and "MERGE_CARDINALITY_VIOLATION" in str(exc)
+            ):
+                raise self._repeated_key(load) from exc
+            raise
+
+    def _go_on(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+        """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.
+
+        The server may still be running the statement. If the catalog shows that it has committed, it is done;
+        if not, all is done again on a new branch, so that what it writes later is never published.
+
+        Raises:
+            ConnectionLostError: the connection was lost again and again.
+        """
+        from dbt_common.clients.agate_helper import empty_table
+
+        done = (AdapterResponse("OK"), empty_table())  # type: ignore[no-untyped-call]
+        lost: ConnectionLostError | None = None
+        for _ in range(_MOST_CONNECTIONS_LOST):
+            self.connections.reconnect()
+            if load.has_committed(step, self.catalog.head(load.target, str(load.branch))):
+                return done
+            logger.info(
+                f"The connection to Spark was lost: loading into {load.target} again, on a new branch"
+            )
+            self._drop_branch(load)
+            load.cut_again()
+            try:
+                for sql in load.steps[: step + 1]:
+                    super().execute(sql)
+                return done
+            except ConnectionLostError as exc:
+                lost = exc
+        assert lost is not None
+        raise lost
+
+    def _repeated_key(self, load: Load) -> RepeatedKeyError:
+        query = statements.repeated_keys(str(load.staged), load.plan.unique_key, _SHOWN)
+        _, rows = super().execute(query, fetch=True)
+        examples = [tuple(None if value is None else str(value) for value in row) for row in rows]
+        return RepeatedKeyError(str(load.target), load.plan.unique_key, examples)
+
+
+def _step(load: Load | None, sql: str) -> int | None:
+    """Return which step of a load a statement is, if it is one that may be done again on another branch."""
+    if load is None or load.branch is None or not load.is_published:
+        return None
+    return load.steps.index(sql.strip()) if sql.strip() in load.steps else None

@@ -1,0 +1,166 @@
+"""A load under way: what a run does to its table, from the evolved schema to the published rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.types import IcebergType
+
+from dbt.adapters.sparkevolve import branches
+from dbt.adapters.sparkevolve.batch import StagedBatch
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution import statements as sql
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.loading import is_loaded, load_key, load_statements, partition_overwrite
+from dbt.adapters.sparkevolve.publication import Base, Head
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+
+@dataclass
+class Load:
+    """What the macros ask and do, for one batch and one state of the table.
+
+    Attributes:
+        target: the table.
+        staged: the batch.
+        base: the state of the table that the run started from.
+        batch: what is known of the batch.
+        plan: what was decided.
+        settings: the model's.
+        now_ms: when the load began, in milliseconds since the epoch.
+        branch: the branch of the table that the batch is loaded into; None where it goes straight in.
+    """
+
+    target: SparkEvolveRelation
+    staged: SparkEvolveRelation
+    base: Base
+    batch: StagedBatch
+    plan: EvolutionPlan
+    settings: Mapping[str, Any]
+    now_ms: int
+    branch: str | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.branch = branches.branch_name() if self._needs_branch else None
+
+    @property
+    def _needs_branch(self) -> bool:
+        """Whether a branch is cut: also to read the rows before the DELETE, where that has its own commit."""
+        if not is_loaded(self.batch, self.settings):
+            return False
+        return self.is_published or self.settings["removed_columns"] == "keep"
+
+    @property
+    def is_published(self) -> bool:
+        """Whether the batch goes into a branch, and becomes visible when that is published."""
+        return bool(self.settings["publish"] == "branch")
+
+    @property
+    def changes(self) -> list[str]:
+        """The changes that were made to the table's schema, as texts."""
+        return [str(change) for change in self.plan.changes]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know."""
+        return list(self.plan.warnings)
+
+    @property
+    def removed(self) -> list[str]:
+        """The columns and fields that the model does not return."""
+        return [names.path_text(path) for path in self.plan.removed]
+
+    @property
+    def ignored(self) -> list[str]:
+        """The columns and fields of the model that were left out of the table."""
+        return [names.path_text(path) for path in self.plan.ignored]
+
+    @property
+    def new_keys(self) -> list[str]:
+        """The key columns that were added in this run."""
+        return [name for name in self.plan.unique_key if name in self.plan.added]
+
+    @property
+    def partition_overwrite(self) -> str | None:
+        """How INSERT OVERWRITE has to work while the batch is loaded; None where there is none."""
+        return partition_overwrite(self.settings)
+
+    @property
+    def cut(self) -> str | None:
+        """The statement that cuts the branch off, if there is one to be cut."""
+        if self.branch is None:
+            return None
+        minutes = branches.retain_minutes(self.base.cut_at_ms, self.now_ms)
+        return sql.create_branch(str(self.target), self.branch, self.base.cut_at, minutes)
+
+    @property
+    def written(self) -> str:
+        """The rendered name of what is written: the branch, or the table itself."""
+        if self.branch is None or not self.is_published:
+            return str(self.target)
+        return sql.branch_of(str(self.target), self.branch)
+
+    @property
+    def statements(self) -> list[str]:
+        """The statements that load the batch, to be run one by one in this order."""
+        previous = str(self.target)
+        if self.branch is not None and not self.is_published:
+            previous = sql.branch_of(previous, self.branch)
+        return load_statements(
+            self.written, previous, self.staged, self.batch, self.plan, self.settings, self._event_time_type
+        )
+
+    @property
+    def steps(self) -> list[str]:
+        """All statements of a load into a branch, the one that cuts it first."""
+        return [*([self.cut] if self.cut is not None else []), *self.statements]
+
+    def has_committed(self, step: int, head: Head | None) -> bool:
+        """Tell whether the statement ``steps[step]`` has taken effect, the ones before it being done.
+
+        Args:
+            step: its number.
+            head: the last snapshot of the branch now, None if the branch is not there.
+        """
+        if head is None or step == 0:
+            return head is not None
+        if head.snapshot_id == self.base.cut_at or (self.base.cut_at is None and head.parent_id is None):
+            return False
+        # A DELETE, the only other statement that comes before one, appends nothing.
+        return step == 1 or head.operation == "append"
+
+    @property
+    def merge_key(self) -> sql.Key | None:
+        """The key of a MERGE."""
+        if self.settings["strategy"] != "merge":
+            return None
+        return load_key(self.batch, self.plan, self.settings)
+
+    @property
+    def fast_forward(self) -> list[str]:
+        """The statements that publish the branch through Spark and remove it."""
+        assert self.branch is not None
+        return [
+            sql.fast_forward(
+                str(self.target.database),
+                str(self.target.schema),
+                str(self.target.identifier),
+                self.base.ref,
+                self.branch,
+            ),
+            sql.drop_branch(str(self.target), self.branch),
+        ]
+
+    def cut_again(self) -> None:
+        """Go on with a new branch: whatever still writes into the old one is never published."""
+        self.branch = branches.branch_name()
+
+    @property
+    def _event_time_type(self) -> IcebergType | None:
+        """The type of the event time in the table, or in the batch where it is new."""
+        wanted = {names.fold(name) for name in self.plan.unique_key}
+        for schema in (self.base.table.schema(), self.batch.schema):
+            for f in schema.fields:
+                if names.fold(f.name) in wanted:
+                    return f.field_type
+        return None

@@ -1,0 +1,254 @@
+"""The part of the adapter that stages a model's rows, and plans what they do to its table."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.context import SpawnContext
+from typing import Any
+
+from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtDatabaseError
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve import staging
+from dbt.adapters.sparkevolve.catalog import table_facts
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
+from dbt.adapters.sparkevolve.evolution import names, refusals, storable
+from dbt.adapters.sparkevolve.evolution.plan import check_source_names
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type
+from dbt.adapters.sparkevolve.listing import ListingAdapter
+from dbt.adapters.sparkevolve.load import Load
+from dbt.adapters.sparkevolve.loading import (
+    key_columns,
+    plan_batch,
+    plan_data,
+    plan_table,
+    replacing_columns,
+)
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+logger = AdapterLogger("SparkEvolve")
+
+DEFAULT_FILE_FORMAT = "iceberg"
+
+
+@dataclass
+class Node:
+    """What a node that runs on this thread has to give back at its end.
+
+    Attributes:
+        staged: the batches that it has staged.
+        load: the load that is under way.
+        lock: what keeps other threads from loading into the same table.
+    """
+
+    staged: list[SparkEvolveRelation] = field(default_factory=list)
+    load: Load | None = None
+    lock: "threading.Lock | None" = None
+
+
+class PlanningAdapter(ListingAdapter):
+    """The part of the adapter that stages a model's rows, and plans what they do to its table."""
+
+    def __init__(self, config: Any, mp_context: SpawnContext) -> None:
+        super().__init__(config, mp_context)
+        self._nodes: dict[int, Node] = {}
+
+    @property
+    def _node(self) -> Node:
+        return self._nodes.setdefault(threading.get_ident(), Node())
+
+    # What dbt calls around each node
+
+    def pre_model_hook(self, config: Any) -> None:
+        """Make Iceberg the default format of this node, and begin to note what it has to give back.
+
+        dbt-spark's macros each have a default of their own, so it has to stand in the node's config.
+        """
+        if config.get("file_format") is None:
+            config.model.config["file_format"] = DEFAULT_FILE_FORMAT
+        self._nodes[threading.get_ident()] = Node()
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Remove what the node staged, whether it ended well or not."""
+        node = self._nodes.pop(threading.get_ident(), Node())
+        if node.load is not None:
+            self._drop_branch(node.load)
+        if node.lock is not None:
+            node.lock.release()
+        for relation in node.staged:
+            try:
+                self.catalog.purge(relation)
+            except Exception as exc:
+                logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+
+    def _drop_branch(self, load: Load) -> None:
+        if load.branch is None:
+            return
+        try:
+            self.catalog.drop_branch(load.target, load.branch)
+        except Exception as exc:
+            logger.warning(f"The branch {load.branch} of {load.target} could not be removed: {exc}")
+
+    # Staging
+
+    @available.parse(lambda *a, **k: [])
+    def target_columns(self, target: SparkEvolveRelation) -> list[str]:
+        """Return the target's column names; refuse, before anything is staged, one that cannot be loaded.
+
+        Raises:
+            NotIcebergError: the profile's catalog has no such Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
+        """
+        schema = self.catalog.load(target).schema()
+        refuse_unreadable(target, schema)
+        return [field.name for field in schema.fields]
+
+    @available.parse_none
+    def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
+        """Return a new name next to ``target`` for a batch; the table goes when the node has ended."""
+        relation = staging.staging_relation(target)
+        self._node.staged.append(relation)
+        return relation
+
+    @available.parse(lambda *a, **k: {})
+    def staging_properties(
+        self, settings: Mapping[str, Any] | None = None, columns: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Return the table properties of a staged batch.
+
+        Args:
+            settings: the model's; None for a batch without a key.
+            columns: the names that the batch has.
+        """
+        wanted = {names.fold(name) for name in key_columns((settings or {}).get("unique_key"))}
+        return staging.staging_properties([name for name in columns if names.fold(name) in wanted])
+
+    @available.parse_none
+    def drop_abandoned_staging(self, target: SparkEvolveRelation) -> None:
+        """Remove staged batches of ``target`` that killed runs have left behind.
+
+        The candidates come from dbt's cache, so that a run without any costs nothing.
+        """
+        now_ms = int(time.time() * 1000)
+        for relation in self.list_relations(target.database, str(target.schema)):
+            if not staging.is_staging_of(str(relation.identifier), str(target.identifier)):
+                continue
+            table = self.catalog.find(relation)
+            if table is not None and staging.is_abandoned(
+                table.properties, table.metadata.last_updated_ms, now_ms
+            ):
+                logger.info(f"Removing {relation}, which an earlier run left behind")
+                self.catalog.purge(relation)
+                self.cache_dropped(relation)
+
+    @available.parse(lambda *a, **k: {})
+    def storable_query(
+        self,
+        target: SparkEvolveRelation,
+        sql: str,
+        settings: Mapping[str, Any],
+        known_columns: Sequence[str],
+    ) -> dict[str, Any]:
+        """Return the model's query with everything in it that Iceberg cannot store left out or as string.
+
+        Args:
+            target: the model's table.
+            sql: the model's query.
+            settings: ``unmappable_types`` (``string`` or ``fail``) and ``unique_key``.
+            known_columns: the columns of the table: a bare NULL in one of them is not worth a warning.
+
+        Returns:
+            ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
+
+        Raises:
+            EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
+                Iceberg lacks under ``fail``.
+        """
+        _, rows = self.execute(storable.types_query(sql), fetch=True)
+        try:
+            columns = storable.parse_columns(str(rows[0][0]))
+        except storable.UnreadableType as exc:
+            raise UnreadableQueryError(str(target), str(exc)) from exc
+        query = storable.storable_query(sql, columns)
+        lacking = [note for note in query.notes if note.type != "void"]
+        found = list(check_source_names(query.columns, *replacing_columns(settings)))
+        if settings["unmappable_types"] == "fail":
+            found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if self.catalog.is_hive:
+            paths = storable.field_paths(columns)
+            found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
+        if found:
+            raise EvolutionRefusedError(str(target), found)
+        known = {names.fold(name) for name in known_columns}
+        warnings = [
+            str(note) for note in query.notes if note.type != "void" or names.fold(note.path[0]) not in known
+        ]
+        return {"sql": query.sql, "columns": list(query.columns), "warnings": warnings}
+
+    @available.parse(lambda *a, **k: {})
+    def plan(
+        self,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: Mapping[str, Any],
+        column_docs: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Return what ``evolve`` would do, and do nothing; the arguments are those of ``evolve``.
+
+        Returns:
+            ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
+            ``ignored``, ``warnings`` and ``refusals`` (texts).
+        """
+        batch = self.catalog.staged_batch(staged)
+        table = self.catalog.load(target)
+        # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
+        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
+        return plan_data(target, plan)
+
+    @available.parse(lambda *a, **k: {})
+    def plan_new_table(
+        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what can be told of a model whose table would be made, or made anew, without making it.
+
+        Args:
+            target: the table.
+            sql: the model's query.
+            settings: see ``storable_query``.
+
+        Returns:
+            ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
+            selects from is not there yet), ``columns`` (names), ``warnings`` and ``refusals`` (texts).
+        """
+        plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
+        plan |= {"columns": [], "warnings": [], "refusals": []}
+        try:
+            query = self.storable_query(target, sql, settings, ())
+        except EvolutionRefusedError as exc:
+            return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
+        except DbtDatabaseError as exc:
+            return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
+        return plan | {"columns": query["columns"], "warnings": query["warnings"]}
+
+    @available
+    def plan_text(self, plan: Mapping[str, Any]) -> str:
+        """Return a plan as a table that a person reads."""
+        return plan_table(plan)
+
+
+def refuse_unreadable(target: SparkEvolveRelation, schema: Schema) -> None:
+    """Refuse a table that has a column for which Spark has no type: Spark cannot even open it.
+
+    Raises:
+        EvolutionRefusedError: names these columns.
+    """
+    found = [
+        refusals.no_spark_type((field.name,), field.field_type)
+        for field in schema.fields
+        if not has_spark_type(field.field_type)
+    ]
+    if found:
+        raise EvolutionRefusedError(str(target), found)

@@ -1,0 +1,138 @@
+"""What a run starts from, and what a table must be like for its result to become visible."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import (
+    AssertRefSnapshotId,
+    AssertTableUUID,
+    RemoveSnapshotRefUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
+
+from dbt.adapters.sparkevolve import branches
+
+# What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
+_NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+
+
+@dataclass(frozen=True)
+class Base:
+    """The state of a table that a run has seen before it evaluated its model.
+
+    Attributes:
+        table: the table as it was loaded.
+        ref: the branch that readers read, and that the run publishes to.
+        head: the snapshot that this branch has to be at still when the run publishes; None if it has none.
+        cut_at: the snapshot from which the run starts.
+        left_over: branches of runs that have ended without removing them.
+    """
+
+    table: Table
+    ref: str
+    head: int | None
+    cut_at: int | None
+    left_over: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return [field.name for field in self.table.schema().fields]
+
+    @property
+    def is_audited_elsewhere(self) -> bool:
+        """Whether the table's operator has reserved a branch for writes (`write.wap.enabled`)."""
+        return is_wap_enabled(self.table)
+
+    @property
+    def cut_at_ms(self) -> int | None:
+        """When the snapshot was made from which the run starts, in milliseconds since the epoch."""
+        snapshot = self.table.metadata.snapshot_by_id(self.cut_at) if self.cut_at is not None else None
+        return None if snapshot is None else snapshot.timestamp_ms
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last snapshot of a branch.
+
+    Attributes:
+        snapshot_id: its id.
+        parent_id: the id of the one before, None if there is none.
+        operation: what made it: ``append``, ``delete``, ``overwrite`` or ``replace``.
+    """
+
+    snapshot_id: int
+    parent_id: int | None
+    operation: str
+
+
+class Published(Enum):
+    """What has become of a branch that was to be published."""
+
+    YES = "yes"
+    NOTHING_NEW = "nothing new"
+    MOVED = "moved"
+
+
+def is_wap_enabled(table: Table) -> bool:
+    """Tell whether the writes of a session that names a branch (`spark.wap.branch`) go to that branch."""
+    return table.properties.get("write.wap.enabled", "").lower() == "true"
+
+
+def left_over(table: Table, now_ms: int) -> tuple[str, ...]:
+    """Return the branches of ours whose runs have ended, sorted."""
+    found = []
+    for name, ref in table.metadata.refs.items():
+        snapshot = table.metadata.snapshot_by_id(ref.snapshot_id)
+        head_ms = snapshot.timestamp_ms if snapshot is not None else 0
+        if branches.is_left_over(name, head_ms + (ref.max_ref_age_ms or branches.RETAIN_MS), now_ms):
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def has_news(table: Table, head: int, base: int | None) -> bool:
+    """Tell whether a snapshot since ``base`` has added or removed anything."""
+    snapshot = table.metadata.snapshot_by_id(head)
+    while snapshot is not None and snapshot.snapshot_id != base:
+        summary = snapshot.summary.additional_properties if snapshot.summary else {}
+        if any(summary.get(name, "0") != "0" for name in _NEWS):
+            return True
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return False
+
+
+def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
+    """Tell whether ``snapshot_id`` is ``head`` or one of its ancestors."""
+    while head is not None and head != snapshot_id:
+        snapshot = table.metadata.snapshot_by_id(head)
+        head = snapshot.parent_snapshot_id if snapshot is not None else None
+    return head is not None
+
+
+def publication(
+    metadata: TableMetadata, base: Base, branch: str, head: int
+) -> tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]:
+    """Return what must hold for a publication, and what it changes: one compare-and-swap."""
+    kept = metadata.refs.get(base.ref)
+    retention = {
+        "min-snapshots-to-keep": kept.min_snapshots_to_keep if kept else None,
+        "max-snapshot-age-ms": kept.max_snapshot_age_ms if kept else None,
+        "max-ref-age-ms": kept.max_ref_age_ms if kept else None,
+    }
+    moved = {"ref-name": base.ref, "type": "branch", "snapshot-id": head, **retention}
+    requirements = (
+        AssertTableUUID(uuid=metadata.table_uuid),
+        AssertRefSnapshotId.model_validate({"ref": base.ref, "snapshot-id": base.head}),
+        AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head}),
+    )
+    return requirements, (SetSnapshotRefUpdate.model_validate(moved), removal(branch))
+
+
+def removal(branch: str) -> RemoveSnapshotRefUpdate:
+    """Return the update that removes a branch."""
+    return RemoveSnapshotRefUpdate.model_validate({"ref-name": branch})

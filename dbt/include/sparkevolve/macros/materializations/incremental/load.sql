@@ -1,0 +1,53 @@
+{# Load a batch into the table that is there. If another writer commits to it before the batch is published, all
+   begins again from the table as it is then: what the model has read of it may not be so any more. #}
+{% macro sparkevolve__load_existing(target_relation, settings) %}
+  {% set run = namespace(staged=none, loads=0, done=false) %}
+  {# Once more than there are loads: an attempt may end in the wait for another thread. #}
+  {% for attempt in range(settings.commit_retries + 2) if not run.done %}
+    {% set base = adapter.begin_load(target_relation) %}
+    {% do sparkevolve__refresh(target_relation) %}
+    {% if run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
+      {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.columns) %}
+    {% endif %}
+    {% do sparkevolve__check_schema_change(target_relation, run.staged, settings) %}
+    {% set load = adapter.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs()) %}
+    {% do sparkevolve__log_evolution(target_relation, load) %}
+    {% if adapter.is_still_at_base(load) %}
+      {% set run.loads = run.loads + 1 %}
+      {% do sparkevolve__refresh(target_relation) %}
+      {% do sparkevolve__run_load(load) %}
+      {% do adapter.audit(load) %}
+      {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}
+    {% endif %}
+  {% endfor %}
+  {% do sparkevolve__refresh(target_relation) %}
+{% endmacro %}
+
+
+{# Statements go one by one; each is asked for when its turn has come, since a lost connection changes the branch. #}
+{% macro sparkevolve__run_load(load) %}
+  {% if load.partition_overwrite %}
+    {% do adapter.set_partition_overwrite(load.partition_overwrite) %}
+  {% endif %}
+  {% if load.cut %}
+    {% call statement('cut_branch') %}{{ load.cut }}{% endcall %}
+  {% endif %}
+  {% set count = load.statements | length %}
+  {% for number in range(count) %}
+    {% call statement('main' if loop.last else 'load_' ~ number) %}{{ load.statements[number] }}{% endcall %}
+  {% else %}
+    {% do sparkevolve__nothing_run('OK, an empty batch') %}
+  {% endfor %}
+  {% if load.partition_overwrite %}
+    {% do adapter.set_partition_overwrite(none) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Whether a table is made, or made anew. #}
+{% macro sparkevolve__is_new(existing_relation, settings, full_refresh) %}
+  {% if existing_relation is none or existing_relation.is_view %}
+    {% do return(true) %}
+  {% endif %}
+  {% do return(full_refresh and (settings.full_refresh_schema == 'replace' or not existing_relation.is_iceberg)) %}
+{% endmacro %}
