@@ -119,5 +119,6 @@ SETTINGS: dict[str, Any] = {
     "type_widening": True,
     "relax_not_null": True,
     "nested_evolution": True,
+    "bookkeeping": [],
 }
 """What ``sparkevolve__incremental_settings`` returns for a model that configures nothing."""

@@ -1,6 +1,6 @@
 """What the catalog knows of a staged batch without reading its rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -49,8 +49,15 @@ class StagedBatch:
             greater than; for columns of some simple types whose bounds were kept.
     """
 
-    def __init__(self, table: Table) -> None:
-        self.schema: Schema = table.schema()
+    def __init__(self, table: Table, bookkeeping: Collection[str] = ()) -> None:
+        """Read the table's schema and manifests.
+
+        Args:
+            table: the staged batch.
+            bookkeeping: folded names of columns that are not for the target.
+        """
+        fields = [field for field in table.schema().fields if fold(field.name) not in bookkeeping]
+        self.schema: Schema = Schema(*fields)
         files = [task.file for task in table.scan().plan_files()]
         self.rows: int = sum(f.record_count for f in files if f.content == DataFileContent.DATA)
         self.columns_without_null = frozenset(

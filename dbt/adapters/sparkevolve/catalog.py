@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
@@ -136,13 +136,17 @@ class IcebergCatalog:
         """Tell whether the catalog has the schema ``schema``."""
         return self._catalog.namespace_exists((schema,))
 
-    def staged_batch(self, relation: BaseRelation) -> StagedBatch:
-        """Read the schema, the row count and the NULL counts of a staged batch.
+    def staged_batch(self, relation: BaseRelation, bookkeeping: Collection[str] = ()) -> StagedBatch:
+        """Read the schema, the row count, the NULL counts and the bounds of a staged batch.
+
+        Args:
+            relation: the staged batch.
+            bookkeeping: folded names of columns in it that are not for the target.
 
         Raises:
             NotIcebergError: there is no such table. It is never taken for a batch without columns.
         """
-        return StagedBatch(self.load(relation))
+        return StagedBatch(self.load(relation), bookkeeping)
 
     def base(self, relation: BaseRelation, wap_branch: Callable[[], str | None]) -> Base:
         """Return the state of a table that a run starts from.

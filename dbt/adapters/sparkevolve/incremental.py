@@ -93,7 +93,7 @@ class IncrementalAdapter(PlanningAdapter):
             EvolutionRefusedError: nothing was written, and why.
             CommitConflictError: other writers were faster each time.
         """
-        batch = self.catalog.staged_batch(staged)
+        batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
@@ -218,6 +218,26 @@ class IncrementalAdapter(PlanningAdapter):
             return False
         load.branch = None
         return True
+
+    @available.parse(lambda *a, **k: "")
+    def snapshot_statement(
+        self, load: Load, snapshot_columns: Mapping[str, str], valid_to_current: str | None
+    ) -> str:
+        """Return the MERGE that brings the staged changes of a dbt snapshot into its table.
+
+        Args:
+            load: what ``evolve`` returned for the staged changes.
+            snapshot_columns: dbt's ``snapshot_table_column_names``.
+            valid_to_current: dbt's ``dbt_valid_to_current``, a SQL expression, or None.
+        """
+        return statements.snapshot_statement(
+            str(load.target),
+            str(load.staged),
+            load.plan.columns,
+            scd_id=snapshot_columns["dbt_scd_id"],
+            valid_to=snapshot_columns["dbt_valid_to"],
+            valid_to_current=valid_to_current,
+        )
 
     @available.parse(lambda *a, **k: True)
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:

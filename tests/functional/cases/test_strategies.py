@@ -82,7 +82,10 @@ def test_a_failed_audit_leaves_main_untouched(scenario: Scenario) -> None:
     scenario.model(OLD, audits=["v is not null"])
     scenario.run()
     before = scenario.snapshots()
-    scenario.model("select 2 as id, cast(null as string) as v union all select 3, 'C'", audits=["v is not null", "id > 0"])
+    scenario.model(
+        "select 2 as id, cast(null as string) as v union all select 3, 'C'",
+        audits=["v is not null", "id > 0"],
+    )
     run = scenario.fail()
     assert "v is not null: 1 row, such as id = 2" in run.message
     assert scenario.rows() == [(1, "a", 10), (2, "b", 20)]
@@ -108,16 +111,40 @@ def test_keep_refuses_repeated_keys(scenario: Scenario) -> None:
 
 
 def test_microbatch(scenario: Scenario) -> None:
-    scenario.file("models/src.sql", "{{ config(materialized='table', event_time='ts') }}\n"
-      "select 1 as id, timestamp'2024-01-01 05:00:00' as ts, 'a' as v, 1 as gone union all select 2, timestamp'2024-01-02 05:00:00', 'b', 2 union all select 3, timestamp'2024-01-03 05:00:00', 'c', 3")
-    conf = dict(unique_key=None, incremental_strategy="microbatch", event_time="ts", begin="2024-01-01", batch_size="day", lookback=1)
+    scenario.file(
+        "models/src.sql",
+        "{{ config(materialized='table', event_time='ts') }}\n"
+        "select 1 as id, timestamp'2024-01-01 05:00:00' as ts, 'a' as v, 1 as gone union all select 2, timestamp'2024-01-02 05:00:00', 'b', 2 union all select 3, timestamp'2024-01-03 05:00:00', 'c', 3",
+    )
+    conf = dict(
+        unique_key=None,
+        incremental_strategy="microbatch",
+        event_time="ts",
+        begin="2024-01-01",
+        batch_size="day",
+        lookback=1,
+    )
     scenario.model("select * from {{ ref('src') }}", **conf)
     r = scenario.dbt("run", "--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04")
     assert r.success, r.log
     assert len(scenario.rows()) == 3
     scenario.model("select id, ts, upper(v) as v, 9 as n from {{ ref('src') }}", **conf)
-    r = scenario.dbt("run", "-s", "t", "--event-time-start", "2024-01-02", "--event-time-end", "2024-01-04", "--threads", "4")
+    r = scenario.dbt(
+        "run",
+        "-s",
+        "t",
+        "--event-time-start",
+        "2024-01-02",
+        "--event-time-end",
+        "2024-01-04",
+        "--threads",
+        "4",
+    )
     assert r.success, r.log
     print(r.log[-6000:])
-    assert [(x[0], *x[2:]) for x in scenario.rows()] == [(1, "a", 1, None), (2, "B", None, 9), (3, "C", None, 9)]
+    assert [(x[0], *x[2:]) for x in scenario.rows()] == [
+        (1, "a", 1, None),
+        (2, "B", None, 9),
+        (3, "C", None, 9),
+    ]
     assert list(scenario.table().metadata.refs) == ["main"]

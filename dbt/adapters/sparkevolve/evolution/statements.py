@@ -182,6 +182,38 @@ def between(
     return f"{condition} OR {name} IS NULL" if or_null else condition
 
 
+def snapshot_statement(
+    target: str,
+    staged: str,
+    columns: Sequence[ProjectedColumn],
+    *,
+    scd_id: str,
+    valid_to: str,
+    valid_to_current: str | None,
+) -> str:
+    """Return the MERGE that brings the staged changes of a dbt snapshot into its table.
+
+    Args:
+        target: the rendered name of the table.
+        staged: the rendered name of the staged changes, each with its ``dbt_change_type``.
+        columns: the refreshed columns in table order.
+        scd_id: the column that identifies a version of a row.
+        valid_to: the column that says until when a version is valid.
+        valid_to_current: the SQL expression of that time in a version which is valid now, beside NULL.
+    """
+    end = f"{TARGET_ALIAS}.{quote(valid_to)}"
+    open_ = f"{end} IS NULL" if valid_to_current is None else f"({end} IS NULL OR {end} = {valid_to_current})"
+    values = ",\n  ".join(column.render(SOURCE_ALIAS) for column in columns)
+    return (
+        f"MERGE INTO {target} AS {TARGET_ALIAS}\nUSING {staged} AS {SOURCE_ALIAS}\n"
+        f"ON {SOURCE_ALIAS}.{quote(scd_id)} = {TARGET_ALIAS}.{quote(scd_id)}\n"
+        f"WHEN MATCHED AND {open_} AND {SOURCE_ALIAS}.dbt_change_type IN ('update', 'delete')\n"
+        f"  THEN UPDATE SET {end} = {SOURCE_ALIAS}.{quote(valid_to)}\n"
+        f"WHEN NOT MATCHED AND {SOURCE_ALIAS}.dbt_change_type = 'insert'\n"
+        f"  THEN INSERT ({_names(columns)})\nVALUES (\n  {values}\n)"
+    )
+
+
 def values_statement(target: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     """Return the INSERT of rows of plain values, each cast to the type of its column.
 

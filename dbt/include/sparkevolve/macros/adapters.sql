@@ -102,3 +102,9 @@
     rename to {{ to_relation.include(database=false) }}
   {%- endcall %}
 {%- endmacro %}
+
+
+{# dbt-spark's returns the rows of DESCRIBE, which have no `name`: dbt's snapshots then take every column for new. #}
+{% macro sparkevolve__get_columns_in_relation(relation) -%}
+  {% do return(adapter.get_columns_in_relation(relation)) %}
+{%- endmacro %}

@@ -97,6 +97,7 @@
     'type_widening': switches.type_widening,
     'relax_not_null': switches.relax_not_null,
     'nested_evolution': switches.nested_evolution,
+    'bookkeeping': [],
   }) %}
 {% endmacro %}
 
