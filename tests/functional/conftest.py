@@ -121,8 +121,10 @@ def scenario(scenario_factory: Callable[..., Scenario]) -> Scenario:
 
 
 @pytest.fixture(scope="session")
-def metastore(method: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastore]:
-    """A Hive metastore."""
+def metastore(
+    method: str, spark_sql: SqlRunner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HiveMetastore]:
+    """A Hive metastore; Spark runs already, with the jars that the other catalog needs."""
     if method != "session":
         pytest.skip("the server has one catalog")
     if not HiveMetastore.can_run():
