@@ -12,7 +12,7 @@ from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownExcept
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.transforms import DayTransform, IdentityTransform, VoidTransform
 from pyiceberg.types import (
     DecimalType,
     IcebergType,
@@ -447,14 +447,24 @@ def test_former_columns_are_those_that_somebody_dropped(
 
 def test_the_facts_of_a_partitioned_table(lake: IcebergCatalog, other: Catalog) -> None:
     day = PartitionField(source_id=2, field_id=1000, transform=DayTransform(), name="TS_day")
-    same = PartitionField(source_id=1, field_id=1001, transform=IdentityTransform(), name="a")
-    other.create_table("db.t", columns("a int, ts timestamp"), partition_spec=PartitionSpec(same, day))
+    same = PartitionField(source_id=1, field_id=1001, transform=IdentityTransform(), name="A")
+    void = PartitionField(source_id=3, field_id=1002, transform=VoidTransform(), name="v")
+    spec = PartitionSpec(same, day, void)
+    other.create_table("db.t", columns("A int, ts timestamp, v int"), partition_spec=spec)
     with other.load_table("db.t").update_spec() as update:
         update.remove_field("TS_day")
     facts = table_facts(lake.load(relation("t")))
     assert facts.format_version == 2
-    assert "ts_day" in facts.partition_names
+    assert facts.partition_names == {"ts_day": None, "a": 1, "v": 3}
     assert facts.partition_sources == {1}
+
+
+def test_a_name_of_two_partition_fields_is_of_neither_column(lake: IcebergCatalog, other: Catalog) -> None:
+    other.create_table("db.t", columns("a int, ts timestamp"))
+    for transform, name, expected in ((IdentityTransform(), "ts", 2), (DayTransform(), "TS", None)):
+        with other.load_table("db.t").update_spec() as update:
+            update.add_field("ts", transform, name)
+        assert table_facts(lake.load(relation("t"))).partition_names == {"ts": expected}
 
 
 def test_the_history_tells_of_each_schema_whoever_made_it(

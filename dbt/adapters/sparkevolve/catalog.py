@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
@@ -17,13 +17,14 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
 )
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
+from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertTableUUID
 from pyiceberg.table.update.schema import UpdateSchema
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
@@ -522,15 +523,22 @@ def _first_seen(table: Table) -> dict[int, int]:
 def table_facts(table: Table) -> TableFacts:
     """Return what planning needs to know of a table beside its schema."""
     metadata = table.metadata
-    partition_fields = [f for spec in metadata.partition_specs for f in spec.fields]
     return TableFacts(
         format_version=metadata.format_version,
         former=former_fields(table.metadata.schemas, table.schema()),
-        partition_names=frozenset(
-            fold(f.name)
-            for f in partition_fields
-            if not isinstance(f.transform, IdentityTransform)
-            or fold(f.name) != fold(table.schema().find_column_name(f.source_id) or "")
+        partition_names=_partition_names(f for spec in metadata.partition_specs for f in spec.fields),
+        partition_sources=frozenset(
+            f.source_id for f in table.spec().fields if not isinstance(f.transform, VoidTransform)
         ),
-        partition_sources=frozenset(f.source_id for f in table.spec().fields),
     )
+
+
+def _partition_names(fields: Iterable[PartitionField]) -> dict[str, int | None]:
+    """Return by folded name the only column that may be called like a partition field, see ``TableFacts``."""
+    names: dict[str, int | None] = {}
+    for f in fields:
+        # A field that was dropped in format version 1 is void, and then Iceberg treats it as this one.
+        repeats = f.source_id if isinstance(f.transform, IdentityTransform | VoidTransform) else None
+        name = fold(f.name)
+        names[name] = repeats if names.get(name, repeats) == repeats else None
+    return names

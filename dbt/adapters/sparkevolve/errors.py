@@ -105,10 +105,15 @@ class EvolutionRefusedError(SparkEvolveError):
         refusals: what is wrong, each with its columns, types, reason and remedy.
     """
 
-    def __init__(self, relation: str, refusals: Sequence["Refusal"]) -> None:
+    def __init__(self, relation: str, refusals: Sequence["Refusal"], is_full_refresh: bool = False) -> None:
         lines = "\n".join(f"  * {refusal}" for refusal in refusals)
+        way_out = (
+            "\nWith `full_refresh_schema: replace` the full refresh takes the model's columns as they are, "
+            "and no others."
+        )
         super().__init__(
             f"The batch cannot be loaded into {relation}, and nothing was written to it:\n{lines}"
+            + (way_out if is_full_refresh else "")
         )
         self.relation = relation
         self.refusals = tuple(refusals)

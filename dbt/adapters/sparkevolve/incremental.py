@@ -26,7 +26,7 @@ from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import key_columns, plan_batch
+from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
 from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -98,7 +98,7 @@ class IncrementalAdapter(PlanningAdapter):
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
-                raise EvolutionRefusedError(str(target), plan.refusals)
+                raise EvolutionRefusedError(str(target), plan.refusals, settings["strategy"] == FULL_REFRESH)
             return plan
 
         plan = self.catalog.evolve(

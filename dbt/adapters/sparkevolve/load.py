@@ -63,7 +63,23 @@ class Load:
     @property
     def warnings(self) -> list[str]:
         """What the user should know."""
-        return list(self.plan.warnings)
+        return [*self.plan.warnings, *self._partition_warning]
+
+    @property
+    def _partition_warning(self) -> list[str]:
+        """Say that a full refresh does not partition the table anew, where the model would have it so."""
+        configured = self.settings["partition_by"]
+        if self.settings["strategy"] != "full_refresh" or not configured:
+            return []
+        wanted = [configured] if isinstance(configured, str) else [str(part) for part in configured]
+        plain = [part.replace("`", "").replace(" ", "").lower() for part in wanted]
+        if plain == [part.replace(" ", "") for part in self.base.partition_by]:
+            return []
+        return [
+            f"The model is partitioned by {', '.join(wanted)} and the table by "
+            f"{', '.join(self.base.partition_by) or 'nothing'}. A full refresh leaves that as it is: "
+            "change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+        ]
 
     @property
     def removed(self) -> list[str]:

@@ -44,9 +44,16 @@ class Base:
         return [field.name for field in self.table.schema().fields]
 
     @property
-    def is_audited_elsewhere(self) -> bool:
-        """Whether the table's operator has reserved a branch for writes (`write.wap.enabled`)."""
-        return is_wap_enabled(self.table)
+    def partition_by(self) -> list[str]:
+        """What the table is partitioned by, as one writes it in Spark SQL, in lower case and unquoted."""
+        texts = []
+        for part in self.table.spec().fields:
+            column = self.table.schema().find_column_name(part.source_id) or ""
+            name, _, width = str(part.transform).rstrip("]").partition("[")
+            name = f"{name}s" if name in ("year", "month", "day", "hour") else name
+            arguments = f"{width}, {column}" if width else column
+            texts.append(column.lower() if name == "identity" else f"{name}({arguments})".lower())
+        return texts
 
     @property
     def cut_at_ms(self) -> int | None:

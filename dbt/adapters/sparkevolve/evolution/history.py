@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from pyiceberg.types import IcebergType, NestedField
 
 from dbt.adapters.sparkevolve.evolution.names import fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.evolution.types import children, type_text
 
 
 def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
@@ -73,14 +73,7 @@ def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[tuple[str,
 
 def _fields(schema: Schema) -> Iterable[tuple[int, tuple[tuple[str, ...], NestedField]]]:
     def walk(path: tuple[str, ...], type_: IcebergType) -> Iterable[tuple[tuple[str, ...], NestedField]]:
-        children: Iterable[NestedField] = ()
-        if isinstance(type_, StructType):
-            children = type_.fields
-        elif isinstance(type_, ListType):
-            children = (type_.element_field,)
-        elif isinstance(type_, MapType):
-            children = (type_.key_field, type_.value_field)
-        for child in children:
+        for child in children(type_):
             inside = (*path, child.name)
             yield inside, child
             yield from walk(inside, child.field_type)

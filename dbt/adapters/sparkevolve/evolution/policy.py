@@ -32,14 +32,15 @@ class TableFacts:
     Attributes:
         format_version: of the Iceberg table format.
         former: columns and fields that somebody dropped or renamed, by folded path.
-        partition_names: folded names of all fields that any partition spec of the table has had. Iceberg
-            keeps them from columns, but for a field that only repeats the column of its name.
+        partition_names: by the folded name of each field that any partition spec of the table has had, the
+            id of the only column or field whose dotted path that may be: of the one that it repeats. None
+            if it repeats none.
         partition_sources: ids of the fields that the table is partitioned by now.
     """
 
     format_version: int = 2
     former: Mapping[tuple[str, ...], FormerColumn] = field(default_factory=dict)
-    partition_names: frozenset[str] = frozenset()
+    partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()
 
 

@@ -182,12 +182,12 @@ def nested_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
     return type_differs(path, old, new, " The fields in it differ, and `nested_evolution` is false.")
 
 
-def partition_name(name: str) -> Refusal:
-    """A new column with the name of a partition field."""
+def partition_name(path: Path) -> Refusal:
+    """A new column or field with the name of a partition field."""
     return Refusal(
-        columns=(name,),
-        reason=f"The model returns the new column {quote(name)}, but a partition spec of the table has, or "
-        "once had, a field of that name, and Iceberg cannot hold both.",
+        columns=(".".join(path),),
+        reason=f"The model returns the new column {path_text(path)}, but a partition spec of the table has, "
+        "or once had, a field of that name, and Iceberg cannot hold both.",
         remedy="Give the column another name in the model.",
     )
 
@@ -245,6 +245,26 @@ def rename_old_returned(old: Path, new: str) -> Refusal:
         reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the model still returns "
         "the old name.",
         remedy="Return it under the new name from the model.",
+    )
+
+
+def rename_same_path(old: Path, new: str) -> Refusal:
+    """A rename after which one dotted path would lead to two fields."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but the table has another "
+        "field with the same dotted path, and Iceberg cannot hold both.",
+        remedy="Give it another new name, in the configuration and in the model.",
+    )
+
+
+def rename_partition_name(old: Path, new: str) -> Refusal:
+    """A rename to the name of a partition field."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but a partition spec of the "
+        "table has, or once had, a field of that name, and Iceberg cannot hold both.",
+        remedy="Give it another new name, in the configuration and in the model.",
     )
 
 
