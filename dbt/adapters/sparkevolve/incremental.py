@@ -27,7 +27,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
-from dbt.adapters.sparkevolve.planning import PlanningAdapter
+from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -57,8 +57,10 @@ class IncrementalAdapter(PlanningAdapter):
 
         Raises:
             NotIcebergError: the target is not an Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
         base = self.catalog.base(target, self._wap_branch)
+        refuse_unreadable(target, base.table.schema())
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
             self.execute(statements.drop_branch(str(target), branch))
