@@ -2,9 +2,9 @@
 
     python benchmarks/run.py [--rows 2000000] [--batch 100000] [--rounds 5]
 
-Each adapter has a process, a Spark session and a catalog of its own, with the same settings, and they take turns,
-so that whatever else the machine does hits both. A figure is the time of dbt's node; a ratio is the median of one
-divided by that of the first.
+Each adapter has a process, a Spark session and a catalog of its own, with the same settings, and they take
+turns, so that whatever else the machine does hits both. A figure is the time of dbt's node; a ratio is the
+median of one divided by that of the first.
 """
 
 import argparse

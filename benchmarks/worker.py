@@ -1,7 +1,7 @@
 """A dbt process that builds what it is told to, with one of the two adapters, and says how long it took.
 
-It reads one JSON object a line: `{"model": sql, "config": {...}, "name": ...}`; it answers with the seconds that
-dbt's node took, or with its error.
+It reads one JSON object a line: `{"model": sql, "config": {...}, "name": ...}`; it answers with the seconds
+that dbt's node took, or with its error.
 """
 
 import json
