@@ -307,6 +307,22 @@ class StatementError(DbtDatabaseError):
         self.statement = statement
 
 
+class SessionEndedError(SparkEvolveError):
+    """The Java process of an in-process session has ended.
+
+    Attributes:
+        statement: the SQL text during which this was noticed.
+    """
+
+    def __init__(self, statement: str, cause: str) -> None:
+        super().__init__(
+            f"Spark, which ran inside this process, has ended ({cause}): it was killed or ran out of memory. "
+            "Its own output says why. Give it more with `spark.driver.memory` in `spark_config`, or look at "
+            "what the query collects into one row or one task, then start dbt again."
+        )
+        self.statement = statement
+
+
 class ConnectionLostError(SparkEvolveError):
     """The connection broke while a statement ran: whether the statement took effect is not known.
 

@@ -1,5 +1,6 @@
 """The part of the adapter that loads batches into their tables, and publishes them."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -243,7 +244,9 @@ class IncrementalAdapter(PlanningAdapter):
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
         """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
         _, rows = self.execute(f"EXPLAIN EXTENDED {sql}", fetch=True)
-        return names.fold(str(target.identifier)) in names.fold(str(rows[0][0]))
+        # As a whole word: a table `t` is not in each plan, and its model would be computed again for nothing.
+        word = rf"(?<!\w){re.escape(names.fold(str(target.identifier)))}(?!\w)"
+        return re.search(word, names.fold(str(rows[0][0]))) is not None
 
     @available.parse(lambda *a, **k: ("", None))
     def execute(
