@@ -203,10 +203,10 @@ class IcebergCatalog:
         retries: int,
         fast_forward: Callable[[], None],
     ) -> Published:
-        """Make what was loaded into a branch visible to readers, in one commit, and remove the branch.
+        """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
-        The commit is made only if the table's branch is still at the base. Whether one whose answer was lost
-        was made is seen in the catalog.
+        There is none if nothing was loaded, or if the table's branch is no longer at the base: the branch
+        stays then. Whether a commit whose answer was lost was made is seen in the catalog.
 
         Args:
             relation: the table.
@@ -221,7 +221,8 @@ class IcebergCatalog:
         """
         last: Exception | None = None
         tried: int | None = None
-        for number in range(retries + 1):
+        # Once more than there are attempts, to see what has become of the last one.
+        for number in range(retries + 2):
             try:
                 table = self.load(relation)
                 refs = table.metadata.refs
@@ -230,9 +231,10 @@ class IcebergCatalog:
                     return Published.YES
                 if branch not in refs or current != base.head:
                     return Published.MOVED
+                if number > retries:
+                    break
                 head = refs[branch].snapshot_id
                 if not has_news(table, head, base.cut_at):
-                    self.drop_branch(relation, branch)
                     return Published.NOTHING_NEW
                 tried = head
                 if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
@@ -242,7 +244,7 @@ class IcebergCatalog:
                 return Published.YES
             except Exception as exc:
                 last = exc
-                if number < retries:
+                if number <= retries:
                     time.sleep(_wait_seconds(number))
         raise PublishError(str(relation), short_message(str(last))) from last
 

@@ -64,7 +64,11 @@ class IncrementalAdapter(PlanningAdapter):
         refuse_unreadable(target, base.table.schema())
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
-            self.execute(statements.drop_branch(str(target), branch))
+            try:
+                self.execute(statements.drop_branch(str(target), branch))
+            except DbtRuntimeError as exc:
+                # Another run may be removing it, too.
+                logger.warning(f"The branch {branch} of {target} could not be removed: {exc}")
         return base
 
     def _wap_branch(self) -> str | None:
@@ -148,7 +152,8 @@ class IncrementalAdapter(PlanningAdapter):
             AuditError: rows fail; nothing was published.
         """
         audits = load.settings["audits"]
-        if not audits or load.branch is None:
+        # Without rows in the batch, files on the branch hold what a DELETE has copied.
+        if not audits or load.branch is None or not load.batch.rows:
             return
         files = self.catalog.added_files(load.target, load.branch)
         if not files:
@@ -217,6 +222,8 @@ class IncrementalAdapter(PlanningAdapter):
             logger.info(f"{load.target} has changed since this run read it: loading again")
             self._drop_branch(load)
             return False
+        if outcome == Published.NOTHING_NEW:
+            self._drop_branch(load)
         load.branch = None
         return True
 

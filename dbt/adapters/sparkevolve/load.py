@@ -1,6 +1,7 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,25 @@ from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution import statements as sql
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.loading import is_loaded, load_key, load_statements, partition_overwrite
+from dbt.adapters.sparkevolve.loading import (
+    is_loaded,
+    keeps_values,
+    load_key,
+    load_statements,
+    partition_overwrite,
+)
 from dbt.adapters.sparkevolve.publication import Base, Head
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+# Other names of the transforms that Spark knows.
+_TRANSFORMS = {
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "date": "days",
+    "hour": "hours",
+    "date_hour": "hours",
+}
 
 
 @dataclass
@@ -48,7 +65,7 @@ class Load:
         """Whether a branch is cut: also to read the rows before the DELETE, where that has its own commit."""
         if not is_loaded(self.batch, self.settings):
             return False
-        return self.is_published or self.settings["removed_columns"] == "keep"
+        return self.is_published or keeps_values(self.plan, self.settings)
 
     @property
     def is_published(self) -> bool:
@@ -72,8 +89,7 @@ class Load:
         if self.settings["strategy"] != "full_refresh" or not configured:
             return []
         wanted = [configured] if isinstance(configured, str) else [str(part) for part in configured]
-        plain = [part.replace("`", "").replace(" ", "").lower() for part in wanted]
-        if plain == [part.replace(" ", "") for part in self.base.partition_by]:
+        if _plain(wanted) == _plain(self.base.partition_by):
             return []
         return [
             f"The model is partitioned by {', '.join(wanted)} and the table by "
@@ -180,3 +196,9 @@ class Load:
                 if names.fold(f.name) in wanted:
                     return f.field_type
         return None
+
+
+def _plain(partition_by: Sequence[str]) -> str:
+    """Return one text for all ways to write what a table is partitioned by."""
+    text = ",".join(partition_by).replace("`", "").replace(" ", "").lower()
+    return re.sub(r"(?<![^,])(\w+)\(", lambda m: f"{_TRANSFORMS.get(m[1], m[1])}(", text)

@@ -13,6 +13,7 @@ from pyiceberg.table.update import (
     TableRequirement,
     TableUpdate,
 )
+from pyiceberg.transforms import VoidTransform
 
 from dbt.adapters.sparkevolve import branches
 
@@ -48,6 +49,8 @@ class Base:
         """What the table is partitioned by, as one writes it in Spark SQL, in lower case and unquoted."""
         texts = []
         for part in self.table.spec().fields:
+            if isinstance(part.transform, VoidTransform):
+                continue  # taken away from a table of format version 1
             column = self.table.schema().find_column_name(part.source_id) or ""
             name, _, width = str(part.transform).rstrip("]").partition("[")
             name = f"{name}s" if name in ("year", "month", "day", "hour") else name
