@@ -76,6 +76,10 @@ class Worker:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
         self._connection.close()
         self._process.join(10)
         if self._process.is_alive():
@@ -96,6 +100,16 @@ class Worker:
         """Run dbt commands."""
         self.start(scenario, *arguments, **how)
         return self.wait()
+
+    def kill_after(self, seconds: float) -> bool:
+        """Kill the process after a time; return whether its commands had ended by then, and it lives."""
+        if self._connection.poll(seconds):
+            self.wait()
+            return True
+        self._process.kill()
+        self._process.join()
+        self._connection.close()
+        return False
 
     def run_until_killed(self, scenario: Scenario, stops: Mapping[str, str]) -> None:
         """Run all models at once until each is at its step, and the process is killed."""
