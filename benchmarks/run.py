@@ -20,6 +20,7 @@ from typing import Any
 HERE = Path(__file__).parent
 MERGE_ON_READ = {f"write.{verb}.mode": "merge-on-read" for verb in ("delete", "update", "merge")}
 ICEBERG = {"materialized": "incremental", "file_format": "iceberg"}
+OURS = {**ICEBERG, "unique_key": "id", "on_schema_change": "append_new_columns_preserve"}
 
 
 class Worker:
@@ -120,12 +121,26 @@ def compare(
         print(f"| {contender.label} | {median:.2f} | {median / measure:.2f} |", flush=True)
 
 
+def evolve(worker: Worker, evolutions: int) -> None:
+    """Give a model one column more in each run, and print how the last runs compare with the first."""
+    seconds = []
+    for number in range(evolutions + 1):
+        columns = "".join(f", {number} as c{column}" for column in range(number))
+        seconds.append(worker.build("evolving", OURS, f"select {number} as id{columns}"))
+    part = max(1, evolutions // 10)
+    first, last = (statistics.median(some) for some in (seconds[2 : 2 + part], seconds[-part:]))
+    print(f"\n### {evolutions} runs, each with one column more\n\n| | median s | ratio |\n|---|---|---|")
+    print(f"| the first {part} | {first:.2f} | 1.00 |")
+    print(f"| the last {part} | {last:.2f} | {last / first:.2f} |", flush=True)
+
+
 def main() -> None:
     """Run all comparisons."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=2_000_000, help="rows of the large table")
     parser.add_argument("--batch", type=int, default=100_000, help="rows of a batch for it")
     parser.add_argument("--rounds", type=int, default=5, help="batches that are timed")
+    parser.add_argument("--evolutions", type=int, default=200, help="runs that add one column each")
     parser.add_argument("--memory", default="3g", help="spark.driver.memory of each process")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -138,6 +153,7 @@ def main() -> None:
         large = f"{arguments.rows} rows, a batch of {arguments.batch}"
         compare(f"{large}, by key", workers, "id", arguments.rows, arguments.batch, arguments.rounds)
         compare(f"{large}, append", workers, None, arguments.rows, arguments.batch, arguments.rounds)
+        evolve(workers["sparkevolve"], arguments.evolutions)
         for worker in workers.values():
             worker.process.terminate()
 
