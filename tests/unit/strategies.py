@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import count
 
+from hypothesis import reject
 from hypothesis import strategies as st
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
@@ -248,24 +249,30 @@ _LEAVES = st.sampled_from(
 )
 
 
+# Also what a path may lead to, and what short paths leave out.
+_DOTTED = st.sampled_from(("a", "a.b", "A.B", "b", "b.a", "element", "value", "key", "a.element", "x.value"))
+
+
 @st.composite
-def _nested_types(draw: st.DrawFn, depth: int) -> IcebergType:
+def _nested_types(draw: st.DrawFn, depth: int, names: st.SearchStrategy[str] = _PLAIN) -> IcebergType:
     kind = draw(st.sampled_from(("leaf", "leaf", "struct", "list", "map"))) if depth else "leaf"
     if kind == "leaf":
         return draw(_LEAVES)
-    inner = _nested_types(depth - 1)
+    inner = _nested_types(depth - 1, names)
     if kind == "list":
         return array(1, draw(inner), required=draw(st.booleans()))
     if kind == "map":
         return MapType(1, StringType(), 2, draw(inner), value_required=draw(st.booleans()))
-    return StructType(*draw(_nested_fields(depth - 1)))
+    return StructType(*draw(_nested_fields(depth - 1, names)))
 
 
 @st.composite
-def _nested_fields(draw: st.DrawFn, depth: int) -> tuple[NestedField, ...]:
-    names = distinct(draw(st.lists(_PLAIN, min_size=1, max_size=3)))
+def _nested_fields(
+    draw: st.DrawFn, depth: int, names: st.SearchStrategy[str] = _PLAIN
+) -> tuple[NestedField, ...]:
     return tuple(
-        NestedField(1, name, draw(_nested_types(depth)), required=draw(st.booleans())) for name in names
+        NestedField(1, name, draw(_nested_types(depth, names)), required=draw(st.booleans()))
+        for name in distinct(draw(st.lists(names, min_size=1, max_size=3)))
     )
 
 
@@ -334,6 +341,47 @@ def nested_loads(draw: st.DrawFn) -> tuple[Schema, Schema]:
     """Pairs of a table and a batch that can be loaded into it, and that may differ at every level."""
     table = draw(_nested_fields(3))
     return _numbered(table), _numbered(_differing_fields(draw, table))
+
+
+def _unlike(draw: st.DrawFn, old: IcebergType) -> IcebergType:
+    """Return any type that has, here and there, something in common with ``old``."""
+    fate = draw(st.integers(0, 7))
+    if fate == 0:
+        return _optional(draw(_nested_types(2, _PLAIN | _DOTTED)))
+    if isinstance(old, StructType):
+        return StructType(*_unlike_fields(draw, old.fields))
+    if isinstance(old, ListType):
+        return array(1, _unlike(draw, old.element_type))
+    if isinstance(old, MapType):
+        return mapping(1, IntegerType() if fate == 1 else old.key_type, _unlike(draw, old.value_type))
+    return _differing(draw, old)
+
+
+def _unlike_fields(draw: st.DrawFn, old: Iterable[NestedField]) -> list[NestedField]:
+    old = list(old)
+    kept = [f for f in old if draw(st.integers(0, 3))]
+    fields = [
+        NestedField(1, recase(f.name, draw(MASKS)), _unlike(draw, f.field_type), required=False) for f in kept
+    ]
+    names = [f.name for f in old]
+    for name in distinct([*names, *draw(st.lists(_PLAIN | _DOTTED, max_size=2))])[len(names) :]:
+        fields.append(NestedField(1, name, _optional(draw(_nested_types(2, _DOTTED))), required=False))
+    return draw(st.permutations(fields or [NestedField(1, "only this", StringType(), required=False)]))
+
+
+def _indexed(fields: Iterable[NestedField]) -> Schema:
+    try:
+        return _numbered(fields)
+    except ValueError:
+        # One dotted path of two fields: it can neither be a table nor be staged.
+        reject()
+
+
+@st.composite
+def nested_pairs(draw: st.DrawFn) -> tuple[Schema, Schema]:
+    """Pairs of a table and a batch that may have anything wrong with them at every level but their names."""
+    table = draw(_nested_fields(3, _PLAIN | _DOTTED))
+    return _indexed(table), _indexed(_unlike_fields(draw, table))
 
 
 def nested_variant(schema: Schema, mask: int, seed: int) -> Schema:

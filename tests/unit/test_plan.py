@@ -313,7 +313,10 @@ def test_a_removed_column_of_a_type_that_spark_lacks_is_refused() -> None:
     (refusal,) = refused("id int, at time", "id int")
     assert refusal.columns == ("at",)
     assert refusal.types == ("time",)
-    assert refusal.reason == "Column `at` of the table has the Iceberg type time, which Spark cannot write."
+    assert (
+        refusal.reason
+        == "Column `at` of the table has the Iceberg type time, which Spark can neither read nor write."
+    )
     assert refusal.remedy == "Load this table with an engine that can."
 
 
@@ -321,8 +324,8 @@ def test_a_removed_nested_column_of_a_type_that_spark_lacks_is_refused() -> None
     (refusal,) = refused(columns("id int, s", s=struct(10, t=TimeType())), "id int")
     assert refusal.types == ("struct<10: t: optional time>",)
     assert str(refusal) == (
-        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark cannot "
-        "write. "
+        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark can "
+        "neither read nor write. "
         "Load this table with an engine that can."
     )
 
@@ -526,6 +529,25 @@ def test_the_keys_of_a_map_do_not_evolve() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("renames", "source", "reason"),
+    [
+        ({"A": "b"}, "b int", "wants `a` to become `b`, and the table has both."),
+        (
+            {"a": "c", "b": "C"},
+            "c int",
+            "wants `b` to become `C`, and has another entry for that column or to that name.",
+        ),
+        ({"a": "c"}, "a int, b string", "wants `a` to become `c`, and the model still returns the old name."),
+    ],
+)
+def test_a_rename_that_cannot_be_made_is_all_that_is_refused(
+    renames: dict[str, str], source: str, reason: str
+) -> None:
+    (refusal,) = refused("a int, b int", source, renames=renames)
+    assert refusal.reason == f"`column_renames` {reason}"
+
+
 @pytest.mark.parametrize("required", [True, False])
 def test_a_rename_travels_with_everything_else(required: bool) -> None:
     target = Schema(
@@ -566,6 +588,22 @@ def test_a_new_field_that_spark_cannot_tell_from_an_old_one_is_refused() -> None
     assert refused(one_column("s", in_table), one_column("s", in_batch))
 
 
+@pytest.mark.parametrize("renames", [{}, {"absent": "day"}, {"s.x": "day"}])
+def test_a_key_that_the_table_lacks_is_refused_whatever_is_renamed(renames: dict[str, str]) -> None:
+    target = columns("id int, s", s=struct(10, x=INT))
+    batch = columns("id int, Day date")
+    (refusal,) = refused(target, batch, unique_key=("day",), add_columns=False, renames=renames)
+    assert str(refusal) == (
+        "The unique_key `day` is not a column of the table. Set `on_schema_change: "
+        "append_new_columns_preserve` to add it, or change the `unique_key`."
+    )
+
+
+def test_a_key_that_a_rename_brings_in_another_case_is_in_the_table() -> None:
+    evolution = plan("old int", "new int", renames={"old": "New"}, unique_key=("NEW",), add_columns=False)
+    assert evolution.unique_key == ("New",)
+
+
 def test_a_key_that_a_quoted_rename_brings_is_in_the_table() -> None:
     evolution = plan("old int", "new int", renames={"old": "`new`"}, unique_key=("new",), add_columns=False)
     assert evolution.refusals == ()
@@ -576,12 +614,30 @@ def test_a_key_that_a_quoted_rename_brings_is_in_the_table() -> None:
 
 
 def test_a_column_that_was_dropped_comes_as_a_new_one_with_a_warning() -> None:
-    facts = TableFacts(former={"back": FormerColumn("Back", 7, "int", 2, 3)})
+    facts = TableFacts(former={("back",): FormerColumn("Back", 7, "int", 2, 3)})
     evolution = plan("id int", "id int, BACK string", facts=facts)
     assert evolution.changes == (AddColumn(("BACK",), STRING),)
     assert evolution.warnings == (
         "Column `BACK` was in the table before, as field 7 of type int, until schema 3 dropped it (schema 2 "
         "had it last). It is added as a new column: its old values do not come back.",
+    )
+
+
+def test_a_field_that_was_dropped_or_renamed_comes_as_a_new_one_with_a_warning() -> None:
+    facts = TableFacts(
+        former={
+            ("s", "l", "element", "y"): FormerColumn("y", 9, "int", 0, 1),
+            ("o",): FormerColumn("o", 4, "int", 2, 3, renamed_to="`p`"),
+        }
+    )
+    target = columns("id int, p int, s", s=struct(5, l=array(6, struct(7, x=INT))))
+    source = columns("id int, O int, s", s=struct(5, l=array(6, struct(7, x=INT, Y=INT))))
+    evolution = plan_evolution(target, source, Policy(facts=facts))
+    assert evolution.warnings == (
+        "Column `s`.`l`.`element`.`Y` was in the table before, as field 9 of type int, until schema 1 "
+        "dropped it (schema 0 had it last). It is added as a new column: its old values do not come back.",
+        "Column `O` was in the table before, as field 4 of type int, until schema 3 renamed it to `p` "
+        "(schema 2 had it last). It is added as a new column: its old values stay in `p`.",
     )
 
 
@@ -594,8 +650,42 @@ def test_a_removed_partition_column_is_padded_with_a_warning() -> None:
     )
 
 
+def test_a_refused_type_is_all_that_is_refused_whatever_is_around_it() -> None:
+    """Each kind of refusal goes on to the next column, and into the next field of a struct."""
+    in_table = {"s": struct(10, a=INT, t=TimeType(), b=INT), "u": struct(20, a=INT)}
+    in_batch = {"s": struct(10, a=STRING, b=LONG), "u": struct(20, a=LONG)}
+    refusals = refused(columns("s, u", **in_table), columns("s, u", **in_batch), type_widening=False)
+    assert [refusal.columns for refusal in refusals] == [("s.a",), ("s.t",), ("s.b",), ("u.a",)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "staged", "path"),
+    [
+        (struct(10, x=struct(11, deep=INT)), struct(10, x=struct(11, deep=INT)), ("x", "deep")),
+        (array(10, struct(11, deep=INT)), array(10, struct(11, deep=INT)), ("element", "deep")),
+        (
+            mapping(10, STRING, struct(12, deep=INT)),
+            mapping(10, STRING, struct(12, deep=INT)),
+            ("value", "deep"),
+        ),
+    ],
+    ids=["struct", "list", "map"],
+)
+def test_a_type_that_is_the_same_but_for_a_rename_or_a_not_null_is_gone_into(
+    stored: IcebergType, staged: IcebergType, path: tuple[str, ...]
+) -> None:
+    renamed = plan(one_column("s", stored), one_column("s", staged), renames={f"s.{path[0]}.deep": "DEEP"})
+    assert renamed.changes == (RenameField(("s", *path), "DEEP"),)
+
+
+def test_a_description_is_set_on_columns_only() -> None:
+    field = NestedField(1, "s", struct(10, x=INT), doc="old")
+    evolution = plan(Schema(field), columns("s", s=struct(10, x=LONG)), docs={"x": "of a column", "s": "new"})
+    assert evolution.changes == (WidenType(("s", "x"), INT, LONG), SetDoc(("s",), "new"))
+
+
 def test_a_new_column_with_the_name_of_a_partition_field_is_refused() -> None:
-    facts = TableFacts(partition_names=frozenset({"ts_day"}))
+    facts = TableFacts(partition_names={"ts_day": None})
     (refusal,) = refused("id int", "id int, Ts_Day date", facts=facts)
     assert refusal.columns == ("Ts_Day",)
 
@@ -608,6 +698,13 @@ def test_a_format_that_cannot_be_committed_to_refuses_changes_only() -> None:
         "The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch needs "
         "changes of its columns: widen `id` from int to bigint; add column `x` int."
     )
+
+
+def test_a_format_that_cannot_be_committed_to_is_not_told_of_beside_another_refusal() -> None:
+    """The changes that it would list are not all that would be needed."""
+    facts = TableFacts(format_version=3)
+    (refusal,) = refused("id int, x int", "id bigint, x string", facts=facts)
+    assert refusal.columns == ("x",)
 
 
 def test_ten_thousand_columns_are_planned() -> None:
@@ -745,7 +842,6 @@ def test_each_thing_that_is_wrong_with_the_names_is_told_at_once() -> None:
         ("b", "B"),
         ("_file",),
         ("_pos",),
-        ("c",),
         ("c",),
     ]
 

@@ -1,6 +1,10 @@
 """Projections: the expression that gives a column of the table its value from the staged batch."""
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dbt.adapters.sparkevolve.evolution.projection import (
     Cast,
@@ -13,6 +17,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
     StructMember,
 )
+from tests.unit.strategies import NAMES
 
 
 @pytest.mark.parametrize(
@@ -72,3 +77,91 @@ def test_projections_are_values() -> None:
     assert ProjectedColumn("a", "A", Keep()) != ProjectedColumn("a", "A", Cast("int"))
     assert len({Keep(), Keep(), Cast("int"), Cast("int"), Pad("int"), Pad("int")}) == 3
     assert len({RebuildList(Keep()), RebuildList(Keep()), RebuildMap(Keep()), RebuildStruct(())}) == 3
+
+
+# Previous values
+
+
+DEEP = RebuildStruct(
+    (
+        StructMember("x", "X", Cast("bigint")),
+        StructMember("gone", None, Pad("int")),
+        StructMember("in.ner", "In.ner", RebuildStruct((StructMember("q`q", None, Pad("date")),))),
+        StructMember("l", "l", RebuildList(RebuildStruct((StructMember("y", None, Pad("int")),)))),
+        StructMember("m", "m", RebuildMap(RebuildStruct((StructMember("z", None, Pad("int")),)))),
+    )
+)
+
+
+def test_what_the_model_does_not_return_is_taken_from_the_row_that_is_replaced() -> None:
+    assert ProjectedColumn("a.b", None, Pad("string")).render("s", "p") == "p.`a.b`"
+    assert ProjectedColumn("Id", "ID", Keep()).render("s", "p") == "s.`ID`"
+    assert ProjectedColumn("Id", "ID", Cast("int")).render("s", "p") == "CAST(s.`ID` AS int)"
+
+
+def test_a_nested_field_takes_its_previous_value_but_an_element_and_a_map_s_value_have_none() -> None:
+    assert ProjectedColumn("T", "S", DEEP).render("s", "p") == (
+        "IF(s.`S` IS NULL, NULL, named_struct("
+        "'x', CAST(s.`S`.`X` AS bigint), "
+        "'gone', p.`T`.`gone`, "
+        "'in.ner', IF(s.`S`.`In.ner` IS NULL, NULL, named_struct('q`q', p.`T`.`in.ner`.`q``q`)), "
+        "'l', transform(s.`S`.`l`, element_0 -> IF(element_0 IS NULL, NULL, "
+        "named_struct('y', CAST(NULL AS int)))), "
+        "'m', transform_values(s.`S`.`m`, (key_0, value_0) -> IF(value_0 IS NULL, NULL, "
+        "named_struct('z', CAST(NULL AS int))))))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("projection", "answer"),
+    [
+        (Keep(), False),
+        (Cast("int"), False),
+        (Pad("int"), True),
+        (DEEP, True),
+        (RebuildStruct(()), False),
+        (RebuildStruct((StructMember("x", "x", Keep()),)), False),
+        (RebuildStruct((StructMember("x", "x", Keep()), StructMember("y", None, Pad("int")))), True),
+        (
+            RebuildStruct((StructMember("s", "s", RebuildStruct((StructMember("y", None, Pad("int")),))),)),
+            True,
+        ),
+        (RebuildList(RebuildStruct((StructMember("y", None, Pad("int")),))), False),
+        (RebuildMap(RebuildStruct((StructMember("y", None, Pad("int")),))), False),
+        (RebuildStruct((StructMember("l", "l", RebuildList(Pad("int"))),)), False),
+    ],
+)
+def test_only_columns_and_fields_of_structs_may_keep_a_value(projection: Projection, answer: bool) -> None:
+    assert ProjectedColumn("c", "c", projection).may_keep is answer
+
+
+_PROJECTIONS: st.SearchStrategy[Projection] = st.recursive(
+    st.sampled_from([Keep(), Cast("bigint"), Pad("int")]),
+    lambda inner: st.one_of(
+        st.builds(RebuildList, inner),
+        st.builds(RebuildMap, inner),
+        st.builds(
+            RebuildStruct,
+            st.lists(st.builds(StructMember, NAMES, NAMES, inner), min_size=1, max_size=3).map(tuple),
+        ),
+    ),
+    max_leaves=6,
+)
+
+
+@given(NAMES, _PROJECTIONS)
+def test_a_previous_row_makes_a_difference_just_if_something_may_keep_its_value(
+    name: str, projection: Projection
+) -> None:
+    column = ProjectedColumn(name, name, projection)
+    with_previous = column.render("s", "PREVIOUS")
+    assert (with_previous != column.render("s")) is column.may_keep
+    assert ("PREVIOUS." in with_previous) is column.may_keep
+    assert column.render("s") == column.render("s", None)
+
+
+@given(_PROJECTIONS)
+def test_a_previous_value_stands_where_else_null_would(projection: Projection) -> None:
+    """With every previous value read as NULL of its type, the text is that without a previous row."""
+    text = projection.render("v", "PREVIOUS")
+    assert re.sub(r"PREVIOUS(\.`(?:[^`]|``)*`)*", "CAST(NULL AS int)", text) == projection.render("v")

@@ -40,6 +40,25 @@ def test_a_path_leads_to_one_field(path: str, field_id: int) -> None:
     assert resolved({path: "New"}) == {field_id: "New"}
 
 
+def test_a_name_may_be_longer_in_lower_case() -> None:
+    target = columns("İ", İ=struct(10, x=INT, ix=INT))
+    assert resolved({"i\u0307.x": "y", "İ.IX": "z"}, target=target) == {10: "y", 11: "z"}
+
+
+def test_of_two_structs_that_a_path_can_mean_the_one_with_the_field_is_meant() -> None:
+    target = columns("a, a.b", a=struct(10, z=INT), **{"a.b": struct(20, c=INT, **{"d.e": INT})})
+    renames = {"a.z": "p", "a.b": "q", "A.B.c": "r", "a.b.d.e": "s"}
+    assert resolved(renames, target=target) == {10: "p", 2: "q", 20: "r", 21: "s"}
+
+
+def test_a_field_may_be_called_as_what_a_path_can_leave_out() -> None:
+    in_list = array(10, struct(11, element=struct(13, x=INT), y=INT))
+    in_map = mapping(20, STRING, struct(22, value=struct(24, x=INT), x=INT))
+    target = columns("l, m", l=in_list, m=in_map)
+    renames = {"l.element.x": "a", "l.element.y": "b", "m.value.value.x": "c", "m.value.x": "d"}
+    assert resolved(renames, target=target) == {13: "a", 12: "b", 24: "c", 23: "d"}
+
+
 @pytest.mark.parametrize("path", ["absent", "s.absent", "absent.x", "Old.x", "l.element", "m.key", "s.", "."])
 def test_a_path_that_leads_nowhere_has_nothing_to_do(path: str) -> None:
     assert resolved({path: "New"}) == {}

@@ -1,9 +1,43 @@
 """The text of the statements that load a staged batch, whole."""
 
-import pytest
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
 
-from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, Pad, ProjectedColumn
-from dbt.adapters.sparkevolve.evolution.statements import Key, delete_statement, insert_statement
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.projection import (
+    Cast,
+    Keep,
+    Pad,
+    ProjectedColumn,
+    RebuildList,
+    RebuildStruct,
+    StructMember,
+)
+from dbt.adapters.sparkevolve.evolution.statements import (
+    Key,
+    between,
+    branch_of,
+    count_violations,
+    create_branch,
+    delete_statement,
+    delete_where,
+    drop_branch,
+    fast_forward,
+    insert_and_keep,
+    insert_statement,
+    literal,
+    loaded_rows,
+    merge_statement,
+    repeated_keys,
+    snapshot_statement,
+    some_violations,
+    values_statement,
+)
+from tests.unit.strategies import NAMES
 
 TARGET, STAGED = "`lake`.`db`.`t`", "`lake`.`db`.`t__dbt_tmp_1`"
 
@@ -98,4 +132,379 @@ def test_an_insert_names_every_column_and_gives_each_a_value() -> None:
 def test_an_insert_of_one_column() -> None:
     assert insert_statement("t", "s", [ProjectedColumn("x", "x", Keep())]) == (
         "INSERT INTO t (`x`)\nSELECT\n  DBT_INTERNAL_SOURCE.`x` AS `x`\nFROM s AS DBT_INTERNAL_SOURCE"
+    )
+
+
+def test_values_are_cast_each_to_the_type_of_its_column() -> None:
+    rows = [(1, "it's", None), (Decimal("2"), None, True)]
+    assert values_statement(TARGET, ["bigint", "string", "boolean"], rows) == (
+        "INSERT INTO `lake`.`db`.`t` VALUES\n"
+        "(CAST('1' AS bigint), CAST('it\\'s' AS string), CAST(NULL AS boolean)),\n"
+        "(CAST('2' AS bigint), CAST(NULL AS string), CAST(true AS boolean))"
+    )
+
+
+def test_one_value() -> None:
+    assert values_statement("t", ["int"], [[7]]) == "INSERT INTO t VALUES\n(CAST('7' AS int))"
+
+
+@pytest.mark.parametrize("row", [[], [1], [1, 2, 3]])
+def test_a_row_of_another_length_than_the_table_is_never_written(row: list[int]) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        values_statement("t", ["int", "int"], [[1, 2], row])
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "NULL"),
+        (True, "true"),
+        (False, "false"),
+        (0, "'0'"),
+        (1, "'1'"),
+        (-9223372036854775808, "'-9223372036854775808'"),
+        # Spark does read 1E+3 as a decimal, but not as an integer.
+        (Decimal("1E+3"), "'1000'"),
+        (Decimal("1E-7"), "'0.0000001'"),
+        (Decimal("-0.10"), "'-0.10'"),
+        (Decimal("12345678901234567890123456789012345678"), "'12345678901234567890123456789012345678'"),
+        (Decimal("NaN"), "'NaN'"),
+        (Decimal("-Infinity"), "'-Infinity'"),
+        (1e300, "'1e+300'"),
+        (0.1, "'0.1'"),
+        (date(2024, 2, 29), "'2024-02-29'"),
+        (time(1, 2, 3, 4), "'01:02:03.000004'"),
+        (datetime(2024, 2, 29), "'2024-02-29 00:00:00'"),
+        (datetime(2024, 2, 29, 1, 2, 3, 456789), "'2024-02-29 01:02:03.456789'"),
+        (datetime(1, 1, 1, tzinfo=timezone.utc), "'0001-01-01 00:00:00+00:00'"),
+        (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-2))), "'2024-01-01 00:00:00-02:00'"),
+        ("", "''"),
+        ("NULL", "'NULL'"),
+        ("true", "'true'"),
+        ("it's", "'it\\'s'"),
+        ('a "b" `c`', "'a \"b\" `c`'"),
+        ("back\\slash", "'back\\\\slash'"),
+        ("ends in \\", "'ends in \\\\'"),
+        ("two\nlines\ttab", "'two\nlines\ttab'"),
+        ("a;b--c/*d*/", "'a;b--c/*d*/'"),
+        ("名前 😀", "'名前 😀'"),
+    ],
+)
+def test_a_value_is_a_literal_without_loss(value: object, text: str) -> None:
+    assert literal(value) == text
+
+
+# Keys and conditions
+
+
+def test_a_key_matches_by_every_column() -> None:
+    assert Key(("Id", "a.b")).match("l", "r") == "l.`Id` = r.`Id` AND l.`a.b` = r.`a.b`"
+    assert Key(("q`q",), null_safe=True).match("l", "r") == "l.`q``q` <=> r.`q``q`"
+
+
+@given(st.lists(NAMES, min_size=1, max_size=4), st.booleans(), st.lists(st.text(min_size=1), max_size=3))
+def test_a_row_is_in_the_batch_by_its_whole_key_and_by_each_predicate(
+    names: list[str], null_safe: bool, predicates: list[str]
+) -> None:
+    key = Key(tuple(names), null_safe, tuple(predicates))
+    bare = Key(tuple(names), null_safe).in_batch("s")
+    assert key.in_batch("s") == bare + "".join(f"\n  AND ({predicate})" for predicate in predicates)
+    quoted = [f"`{name.replace('`', '``')}`" for name in names]
+    assert all(bare.count(f"DBT_INTERNAL_DEST.{name}") >= 1 for name in quoted)
+    if null_safe:
+        matches = [f"DBT_INTERNAL_SOURCE.{n} <=> DBT_INTERNAL_DEST.{n}" for n in quoted]
+        assert bare == f"EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE WHERE {' AND '.join(matches)})"
+    else:
+        left = ", ".join(f"DBT_INTERNAL_DEST.{name}" for name in quoted)
+        right = ", ".join(f"DBT_INTERNAL_SOURCE.{name}" for name in quoted)
+        left = left if len(names) == 1 else f"({left})"
+        assert bare == f"{left} IN (SELECT {right} FROM s AS DBT_INTERNAL_SOURCE)"
+
+
+def test_a_delete_by_conditions_wants_all_of_them() -> None:
+    assert delete_where(TARGET, ["a = 1 OR b = 2", "c"]) == (
+        "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\nWHERE (a = 1 OR b = 2)\n  AND (c)"
+    )
+    assert delete_where("t", ["x"]) == "DELETE FROM t AS DBT_INTERNAL_DEST\nWHERE (x)"
+
+
+def test_a_delete_without_a_condition_is_never_written() -> None:
+    with pytest.raises(ValueError, match=r"^a DELETE needs at least one condition$"):
+        delete_where("t", [])
+
+
+UTC_NOON = datetime(2024, 1, 2, 12, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("column", "type_", "low", "high", "text"),
+    [
+        ("Id", "int", -5, 7, "{d}.`Id` >= CAST('-5' AS int) AND {d}.`Id` <= CAST('7' AS int)"),
+        ("a.b", "bigint", 1, 1, "{d}.`a.b` >= CAST('1' AS bigint) AND {d}.`a.b` <= CAST('1' AS bigint)"),
+        (
+            "q`q",
+            "string",
+            "",
+            "it's",
+            "{d}.`q``q` >= CAST('' AS string) AND {d}.`q``q` <= CAST('it\\'s' AS string)",
+        ),
+        (
+            "d",
+            "decimal(10,2)",
+            Decimal("-1E+1"),
+            Decimal("0.10"),
+            "{d}.`d` >= CAST('-10' AS decimal(10,2)) AND {d}.`d` <= CAST('0.10' AS decimal(10,2))",
+        ),
+        (
+            "Straße",
+            "date",
+            date(1, 1, 1),
+            date(9999, 12, 31),
+            "{d}.`Straße` >= CAST('0001-01-01' AS date) AND {d}.`Straße` <= CAST('9999-12-31' AS date)",
+        ),
+        (
+            "ts",
+            "timestamp",
+            UTC_NOON,
+            UTC_NOON,
+            "{d}.`ts` >= CAST('2024-01-02 12:00:00+00:00' AS timestamp) "
+            "AND {d}.`ts` <= CAST('2024-01-02 12:00:00+00:00' AS timestamp)",
+        ),
+        (
+            "ts",
+            "timestamp_ntz",
+            datetime(1969, 12, 31, 23, 59, 59, 999999),
+            datetime(1970, 1, 1),
+            "{d}.`ts` >= CAST('1969-12-31 23:59:59.999999' AS timestamp_ntz) "
+            "AND {d}.`ts` <= CAST('1970-01-01 00:00:00' AS timestamp_ntz)",
+        ),
+    ],
+)
+def test_a_column_is_between_two_values_of_its_type(
+    column: str, type_: str, low: object, high: object, text: str
+) -> None:
+    text = text.format(d="DBT_INTERNAL_DEST")
+    assert between(column, type_, low, high) == text
+    name = f"DBT_INTERNAL_DEST.{quote(column)}"
+    assert between(column, type_, low, high, or_null=True) == f"{text} OR {name} IS NULL"
+    assert between(column, type_, low, high, open_end=True) == text.replace("<=", "<")
+
+
+# Every way to load
+
+
+PADDED = [
+    ProjectedColumn("Id", "ID", Cast("bigint")),
+    ProjectedColumn("gone", None, Pad("string")),
+    ProjectedColumn(
+        "s", "S", RebuildStruct((StructMember("x", "X", Keep()), StructMember("y", None, Pad("int"))))
+    ),
+    ProjectedColumn("q`q", "q`q", Keep()),
+]
+WHOLE = [ProjectedColumn("Id", "ID", Keep()), ProjectedColumn("x", "x", Keep())]
+
+
+def test_an_overwrite_is_an_insert_with_another_verb() -> None:
+    into = insert_statement(TARGET, STAGED, PADDED)
+    assert into.startswith("INSERT INTO `lake`.`db`.`t` (`Id`, `gone`, `s`, `q``q`)\n")
+    assert insert_statement(TARGET, STAGED, PADDED, overwrite=True) == (
+        "INSERT OVERWRITE" + into.removeprefix("INSERT INTO")
+    )
+
+
+SEVERAL = (
+    "raise_error(concat('removed_columns is \\'keep\\', but the table has several rows with the same "
+    "unique_key, so there is no one previous value to keep. Remove the duplicates, or set removed_columns to "
+    "\\'null\\'. The key: ', coalesce(CAST(DBT_INTERNAL_DEST.`Id` AS STRING), 'NULL')))"
+)
+
+
+def test_an_insert_that_keeps_joins_the_one_row_that_was_there() -> None:
+    assert insert_and_keep(
+        TARGET, STAGED, PADDED, Key(("Id",), predicates=("p",)), "`lake`.`db`.`t`.old"
+    ) == (
+        "INSERT INTO `lake`.`db`.`t` (`Id`, `gone`, `s`, `q``q`)\n"
+        "SELECT\n"
+        "  CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint) AS `Id`,\n"
+        "  DBT_INTERNAL_PREVIOUS.`gone` AS `gone`,\n"
+        "  IF(DBT_INTERNAL_SOURCE.`S` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`S`.`X`, 'y', "
+        "DBT_INTERNAL_PREVIOUS.`s`.`y`)) AS `s`,\n"
+        "  DBT_INTERNAL_SOURCE.`q``q` AS `q``q`\n"
+        "FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
+        "LEFT JOIN (\n"
+        "  SELECT\n"
+        "    DBT_INTERNAL_DEST.`Id`,\n"
+        f"    IF(COUNT(*) = 1, FIRST(DBT_INTERNAL_DEST.`gone`), {SEVERAL}) AS `gone`,\n"
+        f"    IF(COUNT(*) = 1, FIRST(DBT_INTERNAL_DEST.`s`), {SEVERAL}) AS `s`\n"
+        "  FROM `lake`.`db`.`t`.old AS DBT_INTERNAL_DEST\n"
+        "  WHERE DBT_INTERNAL_DEST.`Id` IN "
+        "(SELECT DBT_INTERNAL_SOURCE.`Id` FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE)\n"
+        "  AND (p)\n"
+        "  GROUP BY DBT_INTERNAL_DEST.`Id`\n"
+        ") AS DBT_INTERNAL_PREVIOUS\n"
+        "ON DBT_INTERNAL_SOURCE.`Id` = DBT_INTERNAL_PREVIOUS.`Id`"
+    )
+
+
+def test_an_insert_that_keeps_by_a_composite_key_with_null_groups_by_all_of_it() -> None:
+    columns = [
+        ProjectedColumn("a`", "a`", Keep()),
+        ProjectedColumn("k", "K", Keep()),
+        ProjectedColumn("gone", None, Pad("int")),
+    ]
+    key = Key(("a`", "k"), null_safe=True)
+    statement = insert_and_keep("t", "s", columns, key, "old")
+    assert "\n    DBT_INTERNAL_DEST.`a```,\n    DBT_INTERNAL_DEST.`k`,\n    IF(COUNT(*) = 1" in statement
+    assert (
+        "The key: ', coalesce(CAST(DBT_INTERNAL_DEST.`a``` AS STRING), 'NULL'), ', ', "
+        "coalesce(CAST(DBT_INTERNAL_DEST.`k` AS STRING), 'NULL'))))" in statement
+    )
+    assert f"\n  WHERE {key.in_batch('s')}\n" in statement
+    assert "\n  GROUP BY DBT_INTERNAL_DEST.`a```, DBT_INTERNAL_DEST.`k`\n" in statement
+    assert statement.endswith(
+        "ON DBT_INTERNAL_SOURCE.`a``` <=> DBT_INTERNAL_PREVIOUS.`a``` "
+        "AND DBT_INTERNAL_SOURCE.`k` <=> DBT_INTERNAL_PREVIOUS.`k`"
+    )
+
+
+def test_an_insert_that_has_nothing_to_keep_reads_no_old_row() -> None:
+    in_list = [
+        *WHOLE,
+        ProjectedColumn("l", "l", RebuildList(RebuildStruct((StructMember("y", None, Pad("int")),)))),
+    ]
+    for columns in (WHOLE, in_list):
+        assert insert_and_keep("t", "s", columns, Key(("Id",)), "old") == insert_statement("t", "s", columns)
+
+
+def test_a_merge_updates_what_the_model_returns_and_inserts_everything() -> None:
+    key = Key(("Id",), predicates=("DBT_INTERNAL_DEST.d > 1 OR x", "y"))
+    assert merge_statement(TARGET, STAGED, PADDED, key, ["gone", "s", "q`q"]) == (
+        "MERGE INTO `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "USING `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
+        "ON DBT_INTERNAL_SOURCE.`Id` = DBT_INTERNAL_DEST.`Id`\n"
+        "  AND (DBT_INTERNAL_DEST.d > 1 OR x)\n"
+        "  AND (y)\n"
+        "WHEN MATCHED THEN UPDATE SET\n"
+        "  DBT_INTERNAL_DEST.`s` = IF(DBT_INTERNAL_SOURCE.`S` IS NULL, NULL, named_struct('x', "
+        "DBT_INTERNAL_SOURCE.`S`.`X`, 'y', DBT_INTERNAL_DEST.`s`.`y`)),\n"
+        "  DBT_INTERNAL_DEST.`q``q` = DBT_INTERNAL_SOURCE.`q``q`\n"
+        "WHEN NOT MATCHED THEN INSERT (`Id`, `gone`, `s`, `q``q`)\n"
+        "VALUES (\n"
+        "  CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint),\n"
+        "  CAST(NULL AS string),\n"
+        "  IF(DBT_INTERNAL_SOURCE.`S` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`S`.`X`, 'y', "
+        "CAST(NULL AS int))),\n"
+        "  DBT_INTERNAL_SOURCE.`q``q`\n"
+        ")"
+    )
+
+
+@pytest.mark.parametrize("update", [[], ["gone"], ["x", "absent"]])
+def test_a_merge_with_nothing_to_update_leaves_matching_rows_alone(update: list[str]) -> None:
+    columns = [ProjectedColumn("Id", "ID", Keep()), ProjectedColumn("gone", None, Pad("int"))]
+    assert merge_statement("t", "s", columns, Key(("Id",), null_safe=True), update) == (
+        "MERGE INTO t AS DBT_INTERNAL_DEST\n"
+        "USING s AS DBT_INTERNAL_SOURCE\n"
+        "ON DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`\n"
+        "WHEN NOT MATCHED THEN INSERT (`Id`, `gone`)\n"
+        "VALUES (\n  DBT_INTERNAL_SOURCE.`ID`,\n  CAST(NULL AS int)\n)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("current", "is_open"),
+    [
+        (None, "DBT_INTERNAL_DEST.`to``` IS NULL"),
+        (
+            "to_date('9999-12-31')",
+            "(DBT_INTERNAL_DEST.`to``` IS NULL OR DBT_INTERNAL_DEST.`to``` = to_date('9999-12-31'))",
+        ),
+    ],
+)
+def test_a_snapshot_closes_versions_and_adds_others(current: str | None, is_open: str) -> None:
+    columns = [ProjectedColumn("id", "ID", Keep()), ProjectedColumn("gone", None, Pad("int"))]
+    statement = snapshot_statement(
+        TARGET, STAGED, columns, scd_id="my id", valid_to="to`", valid_to_current=current
+    )
+    assert statement == (
+        "MERGE INTO `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
+        "USING `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
+        "ON DBT_INTERNAL_SOURCE.`my id` = DBT_INTERNAL_DEST.`my id`\n"
+        f"WHEN MATCHED AND {is_open} AND DBT_INTERNAL_SOURCE.dbt_change_type IN ('update', 'delete')\n"
+        "  THEN UPDATE SET DBT_INTERNAL_DEST.`to``` = DBT_INTERNAL_SOURCE.`to```\n"
+        "WHEN NOT MATCHED AND DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'\n"
+        "  THEN INSERT (`id`, `gone`)\n"
+        "VALUES (\n  DBT_INTERNAL_SOURCE.`ID`,\n  CAST(NULL AS int)\n)"
+    )
+
+
+# Branches
+
+
+def test_branches_are_cut_written_and_removed_by_name() -> None:
+    assert branch_of(TARGET, "b`1") == "`lake`.`db`.`t`.`branch_b``1`"
+    assert create_branch(TARGET, "b", 7, 2880) == (
+        "ALTER TABLE `lake`.`db`.`t` CREATE BRANCH `b` AS OF VERSION 7 RETAIN 2880 MINUTES"
+    )
+    assert create_branch(TARGET, "b`", None, 1) == (
+        "ALTER TABLE `lake`.`db`.`t` CREATE BRANCH `b``` RETAIN 1 MINUTES"
+    )
+    assert create_branch("t", "b", 0, 1) == "ALTER TABLE t CREATE BRANCH `b` AS OF VERSION 0 RETAIN 1 MINUTES"
+    assert drop_branch(TARGET, "b`") == "ALTER TABLE `lake`.`db`.`t` DROP BRANCH IF EXISTS `b```"
+
+
+def test_a_branch_is_fast_forwarded_by_a_call_in_its_catalog() -> None:
+    assert fast_forward("la`ke", "it's", "a.b", "main", "b'1") == (
+        "CALL `la``ke`.system.fast_forward(table => '`it\\'s`.`a.b`', branch => 'main', to => 'b\\'1')"
+    )
+
+
+# Audits
+
+
+def test_loaded_rows_are_those_in_the_files_of_the_load() -> None:
+    rows = loaded_rows("`t`.`branch_b`", ["file:/a b/it's.parquet", "s3://x/2.parquet"], STAGED, None)
+    assert rows == (
+        "SELECT *\nFROM `t`.`branch_b` AS DBT_INTERNAL_DEST\n"
+        "WHERE DBT_INTERNAL_DEST._file IN ('file:/a b/it\\'s.parquet', 's3://x/2.parquet')"
+    )
+
+
+@pytest.mark.parametrize("predicates", [(), ("DBT_INTERNAL_DEST.day = DBT_INTERNAL_SOURCE.day",)])
+def test_of_a_merge_all_rows_with_a_key_of_the_batch_were_loaded(predicates: tuple[str, ...]) -> None:
+    """What a MERGE inserts need not meet its predicates, and these may be about a row of the batch."""
+    assert loaded_rows("b", ["f"], "s", Key(("Id",), True, predicates)) == (
+        "SELECT *\nFROM b AS DBT_INTERNAL_DEST\nWHERE DBT_INTERNAL_DEST._file IN ('f')\n"
+        "  AND EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
+    )
+
+
+def test_violations_are_counted_for_all_audits_at_once() -> None:
+    assert count_violations("SELECT 1", ["a > 0 OR b", "c is not null"]) == (
+        "SELECT\n"
+        "  count_if(NOT coalesce((a > 0 OR b), false)) AS `audit_0`,\n"
+        "  count_if(NOT coalesce((c is not null), false)) AS `audit_1`\n"
+        "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST"
+    )
+
+
+def test_some_violations_are_shown_as_texts_in_order() -> None:
+    assert some_violations("SELECT 1", "a > 0 OR b", ["Id", "q`q"], 3) == (
+        "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING), CAST(DBT_INTERNAL_DEST.`q``q` AS STRING)\n"
+        "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
+        "WHERE NOT coalesce((a > 0 OR b), false)\n"
+        "ORDER BY 1, 2\n"
+        "LIMIT 3"
+    )
+
+
+def test_repeated_keys_are_told_with_their_number() -> None:
+    assert repeated_keys(STAGED, ["Id", "a.b"], 3) == (
+        "SELECT CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING), "
+        "count(*)\nFROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
+        "GROUP BY DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`a.b`\n"
+        "HAVING count(*) > 1\n"
+        "ORDER BY CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING)\n"
+        "LIMIT 3"
     )

@@ -42,9 +42,9 @@ def is_left_over(name: str, expires_ms: int, now_ms: int) -> bool:
     match = _NAME.fullmatch(name)
     if match is None or match[3] == _process_part():
         return False
-    if match[1] == _host_part():
-        pid = int(match[2])
-        return pid == os.getpid() or not staging.is_running(pid)
+    pid = int(match[2])
+    if match[1] == _host_part() and (pid == os.getpid() or not staging.is_running(pid)):
+        return True
     return now_ms > expires_ms
 
 

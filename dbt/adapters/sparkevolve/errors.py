@@ -105,10 +105,15 @@ class EvolutionRefusedError(SparkEvolveError):
         refusals: what is wrong, each with its columns, types, reason and remedy.
     """
 
-    def __init__(self, relation: str, refusals: Sequence["Refusal"]) -> None:
+    def __init__(self, relation: str, refusals: Sequence["Refusal"], is_full_refresh: bool = False) -> None:
         lines = "\n".join(f"  * {refusal}" for refusal in refusals)
+        way_out = (
+            "\nWith `full_refresh_schema: replace` the full refresh takes the model's columns as they are, "
+            "and no others."
+        )
         super().__init__(
             f"The batch cannot be loaded into {relation}, and nothing was written to it:\n{lines}"
+            + (way_out if is_full_refresh else "")
         )
         self.relation = relation
         self.refusals = tuple(refusals)
@@ -138,16 +143,19 @@ class CommitConflictError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         attempts: how many commits were tried.
+        changes: what was wanted last; empty for descriptions.
     """
 
-    def __init__(self, relation: str, attempts: int, last: str) -> None:
+    def __init__(self, relation: str, attempts: int, last: str, changes: Sequence["Change"] = ()) -> None:
+        wanted = f" ({'; '.join(str(change) for change in changes)})" if changes else ""
         super().__init__(
-            f"The columns of {relation} could not be changed in {attempts} attempts, because other writers "
-            f"changed the table each time (last answer: {last}). No row was written. Run the model again, "
-            "or raise `commit_retries`."
+            f"The columns of {relation} could not be changed in {attempts} attempts{wanted}, because other "
+            f"writers changed or locked the table each time (last answer: {last}). None of it was done, and "
+            "no row was written. Run the model again, or raise `commit_retries`."
         )
         self.relation = relation
         self.attempts = attempts
+        self.changes = tuple(changes)
 
 
 class SchemaCommitError(SparkEvolveError):

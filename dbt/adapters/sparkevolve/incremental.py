@@ -27,8 +27,8 @@ from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import key_columns, plan_batch
-from dbt.adapters.sparkevolve.planning import PlanningAdapter
+from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
+from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -58,11 +58,17 @@ class IncrementalAdapter(PlanningAdapter):
 
         Raises:
             NotIcebergError: the target is not an Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
         base = self.catalog.base(target, self._wap_branch)
+        refuse_unreadable(target, base.table.schema())
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
-            self.execute(statements.drop_branch(str(target), branch))
+            try:
+                self.execute(statements.drop_branch(str(target), branch))
+            except DbtRuntimeError as exc:
+                # Another run may be removing it, too.
+                logger.warning(f"The branch {branch} of {target} could not be removed: {exc}")
         return base
 
     def _wap_branch(self) -> str | None:
@@ -97,7 +103,7 @@ class IncrementalAdapter(PlanningAdapter):
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
-                raise EvolutionRefusedError(str(target), plan.refusals)
+                raise EvolutionRefusedError(str(target), plan.refusals, settings["strategy"] == FULL_REFRESH)
             return plan
 
         plan = self.catalog.evolve(
@@ -146,7 +152,8 @@ class IncrementalAdapter(PlanningAdapter):
             AuditError: rows fail; nothing was published.
         """
         audits = load.settings["audits"]
-        if not audits or load.branch is None:
+        # Without rows in the batch, files on the branch hold what a DELETE has copied.
+        if not audits or load.branch is None or not load.batch.rows:
             return
         files = self.catalog.added_files(load.target, load.branch)
         if not files:
@@ -215,6 +222,8 @@ class IncrementalAdapter(PlanningAdapter):
             logger.info(f"{load.target} has changed since this run read it: loading again")
             self._drop_branches(load)
             return False
+        if outcome == Published.NOTHING_NEW:
+            self._drop_branch(load)
         load.branch = None
         return True
 
@@ -263,12 +272,12 @@ class IncrementalAdapter(PlanningAdapter):
         except DbtRuntimeError as exc:
             load = self._node.load
             if (
-                load is not None
-                and _step(load, sql) is not None
-                and "MERGE_CARDINALITY_VIOLATION" in str(exc)
+                load is None
+                or "MERGE_CARDINALITY_VIOLATION" not in str(exc)
+                or sql.strip() not in load.statements
             ):
-                raise self._repeated_key(load) from exc
-            raise
+                raise
+            raise self._repeated_key(load) from exc
 
     def _go_on(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.

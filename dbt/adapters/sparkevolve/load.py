@@ -1,6 +1,7 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,25 @@ from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution import statements as sql
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.loading import is_loaded, load_key, load_statements, partition_overwrite
+from dbt.adapters.sparkevolve.loading import (
+    is_loaded,
+    keeps_values,
+    load_key,
+    load_statements,
+    partition_overwrite,
+)
 from dbt.adapters.sparkevolve.publication import Base, Head
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+# Other names of the transforms that Spark knows.
+_TRANSFORMS = {
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "date": "days",
+    "hour": "hours",
+    "date_hour": "hours",
+}
 
 
 @dataclass
@@ -50,7 +67,7 @@ class Load:
         """Whether a branch is cut: also to read the rows before the DELETE, where that has its own commit."""
         if not is_loaded(self.batch, self.settings):
             return False
-        return self.is_published or self.settings["removed_columns"] == "keep"
+        return self.is_published or keeps_values(self.plan, self.settings)
 
     @property
     def is_published(self) -> bool:
@@ -65,7 +82,22 @@ class Load:
     @property
     def warnings(self) -> list[str]:
         """What the user should know."""
-        return list(self.plan.warnings)
+        return [*self.plan.warnings, *self._partition_warning]
+
+    @property
+    def _partition_warning(self) -> list[str]:
+        """Say that a full refresh does not partition the table anew, where the model would have it so."""
+        configured = self.settings["partition_by"]
+        if self.settings["strategy"] != "full_refresh" or not configured:
+            return []
+        wanted = [configured] if isinstance(configured, str) else [str(part) for part in configured]
+        if _plain(wanted) == _plain(self.base.partition_by):
+            return []
+        return [
+            f"The model is partitioned by {', '.join(wanted)} and the table by "
+            f"{', '.join(self.base.partition_by) or 'nothing'}. A full refresh leaves that as it is: "
+            "change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+        ]
 
     @property
     def removed(self) -> list[str]:
@@ -168,3 +200,9 @@ class Load:
                 if names.fold(f.name) in wanted:
                     return f.field_type
         return None
+
+
+def _plain(partition_by: Sequence[str]) -> str:
+    """Return one text for all ways to write what a table is partitioned by."""
+    text = ",".join(partition_by).replace("`", "").replace(" ", "").lower()
+    return re.sub(r"(?<![^,])(\w+)\(", lambda m: f"{_TRANSFORMS.get(m[1], m[1])}(", text)

@@ -51,7 +51,15 @@ def plan_data(target: SparkEvolveRelation, plan: EvolutionPlan) -> dict[str, Any
 
 
 def plan_table(plan: Mapping[str, Any]) -> str:
-    """Return a plan, as ``SparkEvolveAdapter.plan`` gives it, as a table."""
+    """Return a plan, as ``SparkEvolveAdapter.plan`` or ``plan_new_table`` gives it, as a table."""
+    if plan.get("creates"):
+        found = [("column", names.quote(name)) for name in plan["columns"]]
+        found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
+        found += [("warning", text) for text in plan["warnings"]]
+        found += [("refused", text) for text in plan["refusals"]]
+        return "\n".join(
+            [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
+        )
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     rows += [("pad", text) for text in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]
@@ -121,6 +129,13 @@ def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
     return batch.rows > 0 or replaces
 
 
+def keeps_values(plan: EvolutionPlan, settings: Mapping[str, Any]) -> bool:
+    """Tell whether rows that were deleted are read again, for values that the model does not return."""
+    if settings["strategy"] != DELETE_INSERT or settings["removed_columns"] != "keep" or not plan.unique_key:
+        return False
+    return any(column.may_keep for column in plan.columns)
+
+
 def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any]) -> statements.Key | None:
     """Return the key by which a batch finds the rows that it replaces; None if it has none.
 
@@ -183,7 +198,7 @@ def load_statements(
     if strategy == MERGE:
         update = _updated_columns(plan, settings)
         return [statements.merge_statement(target, str(staged), plan.columns, key, update)]
-    if settings["removed_columns"] == "keep":
+    if keeps_values(plan, settings):
         insert = statements.insert_and_keep(target, str(staged), plan.columns, key, previous)
     return [statements.delete_statement(target, str(staged), key), insert]
 

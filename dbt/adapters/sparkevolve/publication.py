@@ -13,6 +13,7 @@ from pyiceberg.table.update import (
     TableRequirement,
     TableUpdate,
 )
+from pyiceberg.transforms import VoidTransform
 
 from dbt.adapters.sparkevolve import branches
 
@@ -44,9 +45,18 @@ class Base:
         return [field.name for field in self.table.schema().fields]
 
     @property
-    def is_audited_elsewhere(self) -> bool:
-        """Whether the table's operator has reserved a branch for writes (`write.wap.enabled`)."""
-        return is_wap_enabled(self.table)
+    def partition_by(self) -> list[str]:
+        """What the table is partitioned by, as one writes it in Spark SQL, in lower case and unquoted."""
+        texts = []
+        for part in self.table.spec().fields:
+            if isinstance(part.transform, VoidTransform):
+                continue  # taken away from a table of format version 1
+            column = self.table.schema().find_column_name(part.source_id) or ""
+            name, _, width = str(part.transform).rstrip("]").partition("[")
+            name = f"{name}s" if name in ("year", "month", "day", "hour") else name
+            arguments = f"{width}, {column}" if width else column
+            texts.append(column.lower() if name == "identity" else f"{name}({arguments})".lower())
+        return texts
 
     @property
     def cut_at_ms(self) -> int | None:

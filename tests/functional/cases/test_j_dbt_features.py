@@ -85,12 +85,13 @@ def test_j03_full_refresh_warns_of_the_columns_that_go(scenario: Scenario) -> No
     scenario.run()
     before = scenario.snapshots()
     for name in ("t", "guarded"):
-        scenario.model("select 2 as id, 9 as n", name=name, full_refresh=False if name == "guarded" else None)
+        guard = {"full_refresh": False} if name == "guarded" else {"full_refresh_schema": "replace"}
+        scenario.model("select 2 as id, 9 as n", name=name, **guard)
     run = scenario.run("--full-refresh")
     # The one that was asked for: gone, after a warning that lists what goes.
     warning = (
         f"The full refresh of {scenario.relation()} takes away the columns that the model no longer returns: "
-        "note, Other. Set `full_refresh: false` on the model to rule that out."
+        "note, Other, since full_refresh_schema is `replace`."
     )
     assert run.log.count(warning) == 1
     assert "The full refresh of " + scenario.relation("guarded") not in run.log
@@ -371,44 +372,6 @@ def test_j11_python_model_is_refused(scenario: Scenario) -> None:
     assert "create " not in run.log.lower()
     assert scenario.state() == before
     assert scenario.tables() == ["t"]
-
-
-def test_j12_strategies_that_overwrite_are_refused(scenario: Scenario) -> None:
-    strategies = {
-        "micro": {
-            "incremental_strategy": "microbatch",
-            "event_time": "day",
-            "batch_size": "day",
-            "begin": "2024-01-01",
-        },
-        "over": {"incremental_strategy": "insert_overwrite"},
-        "merged": {"incremental_strategy": "merge"},
-        "odd": {"incremental_strategy": "upsert"},
-    }
-    partitioned = {"partition_by": ["day"], "unique_key": None}
-    for name in strategies:
-        scenario.model("select timestamp_ntz'2024-01-01 10:00:00' as day, 1 as v", name=name, **partitioned)
-    scenario.run()
-    before = {name: scenario.state(name) for name in strategies}
-    for name, config in strategies.items():
-        scenario.model(
-            "select timestamp_ntz'2024-01-01 10:00:00' as day, 2 as n",
-            name=name,
-            pre_hook="select 'the hook has run'",
-            **{**partitioned, **config},
-        )
-    run = scenario.fail("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-02")
-    assert {str(node.status) for node in run.result.result} == {"error"}
-    for name, config in strategies.items():
-        expected = (
-            f'incremental_strategy is "{config["incremental_strategy"]}" in model.case.{name}. '
-            "Allowed are: delete+insert, append."
-        )
-        assert expected in (messages(run)[name] if name != "micro" else run.log), name
-        assert scenario.state(name) == before[name], name
-    for word in ("create table", "insert into", "delete from", "the hook has run'"):
-        assert word not in run.log.lower(), word
-    assert scenario.tables() == sorted(strategies)
 
 
 def test_j15_docs_generate_after_evolution(scenario: Scenario) -> None:

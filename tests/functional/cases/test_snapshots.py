@@ -43,7 +43,7 @@ def test_j10_a_source_gains_loses_and_widens_columns(scenario: Scenario, hard_de
     assert scenario.types("snap")["n"] == "long"
     after = scenario.field_ids("snap")
     assert {name: after[name] for name in ids} == ids
-    found = [row[:-1] + (row[-1] is None,) for row in versions(scenario, "id", "v", "n", "w")]
+    found = [(*row[:-1], row[-1] is None) for row in versions(scenario, "id", "v", "n", "w")]
     deleted = {
         "ignore": [(2, "b", 6, None, True)],
         "invalidate": [(2, "b", 6, None, False)],
@@ -66,7 +66,7 @@ def test_a_struct_gains_and_loses_fields(scenario: Scenario) -> None:
     take(scenario)
     snapshot(scenario, "select 1 as id, named_struct('y', 3, 'x', 1) as s union all select 2, null")
     take(scenario)
-    assert [row[:-1] + (row[-1] is None,) for row in versions(scenario, "id", "s")] == [
+    assert [(*row[:-1], row[-1] is None) for row in versions(scenario, "id", "s")] == [
         (1, {"x": 1, "gone": 2, "y": None}, False),
         (1, {"x": 1, "gone": None, "y": 3}, True),
         (2, None, True),
@@ -80,7 +80,7 @@ def test_a_composite_key_leaves_no_column_of_its_own(scenario: Scenario) -> None
     snapshot(scenario, "select 1 as a, 2 as b, 'y' as v, 3 as n", unique_key=["a", "b"])
     take(scenario)
     assert scenario.columns("snap") == [*columns, "n"]
-    assert [row[:-1] + (row[-1] is None,) for row in versions(scenario, "a", "b", "v", "n")] == [
+    assert [(*row[:-1], row[-1] is None) for row in versions(scenario, "a", "b", "v", "n")] == [
         (1, 2, "x", None, False),
         (1, 2, "y", 3, True),
     ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -22,9 +23,8 @@ from dbt.adapters.sparkevolve.evolution.names import (
     fold,
     is_reserved,
     path_text,
-    quote,
-    unquote,
 )
+from dbt.adapters.sparkevolve.evolution.paths import FieldPaths, Holder
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
     Cast,
@@ -41,10 +41,12 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
+    children,
     is_safe_upcast,
     is_same,
     is_widening,
     spark_type,
+    type_text,
 )
 
 Path = tuple[str, ...]
@@ -105,11 +107,14 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         return EvolutionPlan(refusals=found)
     planner = _Planner(target, policy, renames)
     columns = planner.columns(source)
+    spelling = {fold(column.name): column.name for column in columns}
+    missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
+    if missing:
+        planner.refusals.append(refusals.key_not_in_table(missing, policy.key_setting))
     if policy.facts.format_version > 2 and planner.changes and not planner.refusals:
         planner.refusals.append(refusals.format_v3(planner.changes))
     if planner.refusals:
         return EvolutionPlan(refusals=tuple(planner.refusals))
-    spelling = {fold(column.name): column.name for column in columns}
     return EvolutionPlan(
         changes=tuple(planner.changes),
         columns=tuple(columns),
@@ -144,18 +149,6 @@ def _check_names(target: Schema, source: Schema, policy: Policy) -> Iterable[Ref
                 inside = f"{where}, in {path_text(path)}," if path else where
                 yield from (refusals.ambiguous(inside, group) for group in groups)
     yield from check_source_names([f.name for f in source.fields], policy.unique_key, policy.key_setting)
-    in_target = {fold(f.name) for f in target.fields}
-    renamed = {fold(unquote(str(new))) for new in policy.renames.values()}
-    if policy.add_columns:
-        added = [f.name for f in source.fields if fold(f.name) not in in_target | renamed]
-        together = [*(f.name for f in target.fields), *added]
-        if not collisions(together[: len(target.fields)]) and not collisions(f.name for f in source.fields):
-            found = collisions(together)
-            yield from (refusals.ambiguous("With the model's, the table would have", g) for g in found)
-    else:
-        missing = tuple(key for key in policy.unique_key if fold(key) not in in_target | renamed)
-        if missing:
-            yield refusals.key_not_in_table(missing, policy.key_setting)
 
 
 @dataclass
@@ -170,7 +163,11 @@ class _Planner:
     ignored: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
-    _paths: set[str] | None = None
+    _new_names: dict[Path, str] = field(default_factory=dict)
+
+    @cached_property
+    def _paths(self) -> FieldPaths:
+        return FieldPaths(self.target.fields, self.policy.facts.partition_names)
 
     def columns(self, source: Schema) -> list[ProjectedColumn]:
         """Plan all columns; return the refreshed list."""
@@ -188,7 +185,7 @@ class _Planner:
             path = (*parent, old.name)
             name = self.renames.get(old.field_id, old.name)
             if name != old.name:
-                self.changes.append(RenameField(path, name))
+                self._rename(path, old, name)
             known.add(fold(name))
             new = returned.get(fold(name))
             projection = self._pad(path, old) if new is None else self._align(path, old, new)
@@ -203,11 +200,8 @@ class _Planner:
 
     def _check_together(self, parent: Path, names: Sequence[str]) -> None:
         """Refuse names that the table would have after all renames and additions, and could not live with."""
-        where = (
-            f"With the model's, the table would have, in {path_text(parent)},"
-            if parent
-            else ("With the model's, the table would have")
-        )
+        inside = f", in {path_text(parent)}," if parent else ""
+        where = f"With the model's, the table would have{inside}"
         self.refusals.extend(refusals.ambiguous(where, group) for group in collisions(names))
         if not parent:
             renamed = set(self.renames.values())
@@ -218,17 +212,32 @@ class _Planner:
         if not self.policy.add_columns:
             self.ignored.append(path)
             return
-        if self._is_path_taken(path, new):
-            self.refusals.append(refusals.same_path(path))
+        # PyIceberg asks for the path before the renames, and the table will have the one after them.
+        held_by = self._paths.add(parent, new) | self._paths.add(self._renamed(parent), new)
+        if held_by:
+            refuse = refusals.partition_name if held_by == {Holder.PARTITION} else refusals.same_path
+            self.refusals.append(refuse(path))
         elif parent:
             self.changes.append(AddField(path, new.field_type))
-        elif fold(new.name) in self.policy.facts.partition_names:
-            self.refusals.append(refusals.partition_name(new.name))
+            self._warn_of_former(path)
         else:
             doc = (self.policy.docs or {}).get(fold(new.name)) or None
             self.changes.append(AddColumn((new.name,), new.field_type, doc))
-            self._warn_of_former(new)
+            self._warn_of_former(path)
         yield StructMember(new.name, new.name, Keep())
+
+    def _rename(self, path: Path, old: NestedField, name: str) -> None:
+        self.changes.append(RenameField(path, name))
+        self._new_names[path] = name
+        held_by = self._paths.rename(self._renamed(path[:-1]), old, name)
+        if held_by:
+            on_partition = held_by == {Holder.PARTITION}
+            refuse = refusals.rename_partition_name if on_partition else refusals.rename_same_path
+            self.refusals.append(refuse(path, name))
+
+    def _renamed(self, path: Path) -> Path:
+        """Return the path that a field will have."""
+        return tuple(self._new_names.get(path[: i + 1], name) for i, name in enumerate(path))
 
     def _pad(self, path: Path, old: NestedField) -> Projection:
         self.removed.append(path)
@@ -240,10 +249,10 @@ class _Planner:
         if old.required:
             self._relax(path, old, refusals.removed_not_null)
         try:
-            return Pad(spark_type(old.field_type))
+            spark_type(old.field_type)
         except NoSparkType:
             self.refusals.append(refusals.no_spark_type(path, old.field_type))
-            return Keep()
+        return Pad(type_text(old.field_type))
 
     def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
         if old.field_id in self.target.identifier_field_ids:
@@ -272,35 +281,30 @@ class _Planner:
             return self._nested(path, old, new, lambda: self._map(path, old, new))
         if is_safe_upcast(new, old):
             return Cast(spark_type(old))
-        if is_widening(old, new):
-            if self.policy.type_widening:
-                self.changes.append(WidenType(path, old, new))
-            else:
-                self.refusals.append(refusals.widening_off(path, old, new))
-            return Keep()
-        self.refusals.append(refusals.type_differs(path, old, new))
+        if not is_widening(old, new):
+            self.refusals.append(refusals.type_differs(path, old, new))
+        elif self.policy.type_widening:
+            self.changes.append(WidenType(path, old, new))
+        else:
+            self.refusals.append(refusals.widening_off(path, old, new))
         return Keep()
 
     def _nested(self, path: Path, old: IcebergType, new: IcebergType, build: Build) -> Projection:
         """Plan inside a struct, list or map, and take that back if nested evolution is off and was needed."""
-        marks = [len(found) for found in self._findings()]
+        marks = [(found, len(found)) for found in self._findings()]
         projection = build()
-        if self.policy.nested_evolution or marks == [len(found) for found in self._findings()]:
-            return projection
-        for found, mark in zip(self._findings(), marks, strict=True):
-            del found[mark:]
-        self.refusals.append(refusals.nested_off(path, old, new))
-        return Keep()
+        if not self.policy.nested_evolution and any(len(found) > mark for found, mark in marks):
+            for found, mark in marks:
+                del found[mark:]
+            self.refusals.append(refusals.nested_off(path, old, new))
+        return projection
 
     def _findings(self) -> tuple[list[Any], ...]:
         return self.changes, self.removed, self.ignored, self.refusals
 
     def _struct(self, path: Path, old: StructType, new: StructType) -> Projection:
         members = self._members(path, old.fields, new.fields)
-        in_place = len(members) == len(new.fields) and all(
-            member.projection == Keep() and member.source == there.name
-            for member, there in zip(members, new.fields, strict=True)
-        )
+        in_place = [(f.name, Keep()) for f in new.fields] == [(m.source, m.projection) for m in members]
         return Keep() if in_place else RebuildStruct(tuple(members))
 
     def _list(self, path: Path, old: ListType, new: ListType) -> Projection:
@@ -311,7 +315,7 @@ class _Planner:
         return element if element == Keep() else RebuildList(element)
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
-        if not is_same(new.key_type, old.key_type) or self._renamed_in(old.key_type):
+        if not is_same(new.key_type, old.key_type):
             self.refusals.append(refusals.map_key_differs(path, old, new))
         inside = (*path, "value")
         if old.value_required:
@@ -324,62 +328,28 @@ class _Planner:
         if doc is not None and doc != (old.doc or ""):
             self.changes.append(SetDoc((path[0],), doc))
 
-    def _warn_of_former(self, new: NestedField) -> None:
-        former = self.policy.facts.former.get(fold(new.name))
-        if former is not None:
-            self.warnings.append(
-                f"Column {quote(new.name)} was in the table before, as field {former.field_id} of type "
-                f"{former.type}, until schema {former.dropped_by_schema_id} dropped it (schema "
-                f"{former.last_schema_id} had it last). It is added as a new column: its old values do not "
-                "come back."
-            )
+    def _warn_of_former(self, path: Path) -> None:
+        former = self.policy.facts.former.get(tuple(map(fold, path)))
+        if former is None:
+            return
+        if former.renamed_to:
+            end, values = f"renamed it to {former.renamed_to}", f"its old values stay in {former.renamed_to}"
+        else:
+            end, values = "dropped it", "its old values do not come back"
+        self.warnings.append(
+            f"Column {path_text(path)} was in the table before, as field {former.field_id} of type "
+            f"{former.type}, until schema {former.dropped_by_schema_id} {end} (schema "
+            f"{former.last_schema_id} had it last). It is added as a new column: {values}."
+        )
 
     def _needs_descent(self, type_: IcebergType) -> bool:
         """Tell whether a type that both sides share has something inside that needs a change all the same."""
         return any(
             child.field_id in self.renames or child.required or self._needs_descent(child.field_type)
-            for child in _children(type_)
+            for child in children(type_)
             # Keys are always required, by the spec.
             if not (isinstance(type_, MapType) and child.field_id == type_.key_id)
         )
-
-    def _renamed_in(self, type_: IcebergType) -> bool:
-        return any(
-            child.field_id in self.renames or self._renamed_in(child.field_type) for child in _children(type_)
-        )
-
-    def _is_path_taken(self, path: Path, new: NestedField) -> bool:
-        """Tell whether a new field, or one inside it, would have the dotted path of another one.
-
-        Iceberg looks fields up by dotted path, also without the ``element`` and ``value`` in it, and a schema
-        where one path leads to two fields is invalid. The paths of the new field are taken from then on.
-        """
-        if self._paths is None:
-            self._paths = {name for f in self.target.fields for name in _dotted_paths((), f)}
-        mine = set(_dotted_paths(path[:-1], new))
-        if mine & self._paths:
-            return True
-        self._paths |= mine
-        return False
-
-
-def _dotted_paths(parent: Path, f: NestedField) -> Iterable[str]:
-    """Yield the folded dotted paths of a field and of all in it, each in full and in short."""
-    path = (*parent, f.name)
-    yield fold(".".join(path))
-    yield fold(".".join(name for name in path if name not in ("element", "value")) or f.name)
-    for child in _children(f.field_type):
-        yield from _dotted_paths(path, child)
-
-
-def _children(type_: IcebergType) -> tuple[NestedField, ...]:
-    if isinstance(type_, StructType):
-        return type_.fields
-    if isinstance(type_, ListType):
-        return (type_.element_field,)
-    if isinstance(type_, MapType):
-        return (type_.key_field, type_.value_field)
-    return ()
 
 
 def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
@@ -388,7 +358,7 @@ def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
     def walk(path: Path, type_: IcebergType) -> Iterable[tuple[Path, StructType]]:
         if isinstance(type_, StructType):
             yield path, type_
-        for child in _children(type_):
+        for child in children(type_):
             yield from walk((*path, child.name), child.field_type)
 
     return walk((), schema.as_struct())

@@ -65,6 +65,16 @@ def reserved(name: str) -> Refusal:
     )
 
 
+def unreadable_by_hive(path: Path) -> Refusal:
+    """A field whose name would keep a Hive metastore from reading the column's type ever again."""
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The model returns the field {path_text(path)}, and a Hive metastore cannot read a type with "
+        "such a name in it: after it is stored, the metastore refuses every other change of the table.",
+        remedy="Give the field a name of letters, digits, underscores, dots and spaces in the model.",
+    )
+
+
 def same_path(path: Path) -> Refusal:
     """A new column or field whose dotted path, or one in it, is that of another."""
     return Refusal(
@@ -172,12 +182,12 @@ def nested_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
     return type_differs(path, old, new, " The fields in it differ, and `nested_evolution` is false.")
 
 
-def partition_name(name: str) -> Refusal:
-    """A new column with the name of a partition field."""
+def partition_name(path: Path) -> Refusal:
+    """A new column or field with the name of a partition field."""
     return Refusal(
-        columns=(name,),
-        reason=f"The model returns the new column {quote(name)}, but a partition spec of the table has, or "
-        "once had, a field of that name, and Iceberg cannot hold both.",
+        columns=(".".join(path),),
+        reason=f"The model returns the new column {path_text(path)}, but a partition spec of the table has, "
+        "or once had, a field of that name, and Iceberg cannot hold both.",
         remedy="Give the column another name in the model.",
     )
 
@@ -188,12 +198,12 @@ def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
 
 
 def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
-    """A column that Spark cannot write at all."""
+    """A column for which Spark has no type: it cannot even open the table."""
     return Refusal(
         columns=(".".join(path),),
         types=(str(type_),),
-        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark cannot "
-        "write.",
+        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark "
+        "can neither read nor write.",
         remedy="Load this table with an engine that can.",
     )
 
@@ -235,6 +245,26 @@ def rename_old_returned(old: Path, new: str) -> Refusal:
         reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the model still returns "
         "the old name.",
         remedy="Return it under the new name from the model.",
+    )
+
+
+def rename_same_path(old: Path, new: str) -> Refusal:
+    """A rename after which one dotted path would lead to two fields."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but the table has another "
+        "field with the same dotted path, and Iceberg cannot hold both.",
+        remedy="Give it another new name, in the configuration and in the model.",
+    )
+
+
+def rename_partition_name(old: Path, new: str) -> Refusal:
+    """A rename to the name of a partition field."""
+    return Refusal(
+        columns=(".".join(old), new),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but a partition spec of the "
+        "table has, or once had, a field of that name, and Iceberg cannot hold both.",
+        remedy="Give it another new name, in the configuration and in the model.",
     )
 
 

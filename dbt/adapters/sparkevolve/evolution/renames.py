@@ -26,9 +26,10 @@ def resolve_renames(
     found: dict[int, str] = {}
     problems: list[Refusal] = []
     places: set[tuple[str, ...]] = set()
+    table, batch, fields = target.as_struct(), source.as_struct(), _Fields()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
-        located = _locate(target.as_struct(), unquote(str(old_path)))
+        located = _locate(table, unquote(str(old_path)), fields)
         if located is None:
             continue
         path, siblings, old = located
@@ -39,44 +40,61 @@ def resolve_renames(
             problems.append(refusals.rename_twice(path, name))
             continue
         places.add(place)
-        if any(fold(f.name) == fold(name) and f is not old for f in siblings):
+        if siblings.get(fold(name), old) is not old:
             problems.append(refusals.rename_both_exist(path, name))
             continue
-        returned = {fold(f.name) for f in _siblings_at(source.as_struct(), path)}
-        if fold(old.name) != fold(name) and fold(old.name) in returned:
+        if fold(old.name) != fold(name) and fold(old.name) in _siblings_at(batch, path, fields):
             problems.append(refusals.rename_old_returned(path, name))
             continue
         found[old.field_id] = name
     return found, tuple(problems)
 
 
-Located = tuple[tuple[str, ...], Sequence[NestedField], NestedField]
+Siblings = Mapping[str, NestedField]
+Located = tuple[tuple[str, ...], Siblings, NestedField]
 
 
-def _locate(struct: StructType, wanted: str) -> Located | None:
+class _Fields:
+    """The fields of structs by folded name; each struct is gone through once for all renames."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Siblings] = {}
+
+    def of(self, struct: StructType) -> Siblings:
+        """Return the fields of a struct that lives as long as this."""
+        if id(struct) not in self._known:
+            self._known[id(struct)] = {fold(f.name): f for f in struct.fields}
+        return self._known[id(struct)]
+
+
+def _locate(struct: StructType, wanted: str, fields: _Fields) -> Located | None:
     """Find a field by its dotted path, which leaves ``element`` and ``value`` out or has them."""
 
     def search(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
         if isinstance(type_, ListType):
-            return search(type_.element_type, (*path, "element"), rest.removeprefix("element."))
+            return inside(type_.element_type, (*path, "element"), rest)
         if isinstance(type_, MapType):
-            return search(type_.value_type, (*path, "value"), rest.removeprefix("value."))
+            return inside(type_.value_type, (*path, "value"), rest)
         if not isinstance(type_, StructType):
             return None
-        for f in type_.fields:
-            if fold(f.name) == fold(rest):
-                return (*path, f.name), type_.fields, f
-        for f in type_.fields:
-            if fold(rest).startswith(fold(f.name) + "."):
-                found = search(f.field_type, (*path, f.name), rest[len(f.name) + 1 :])
-                if found is not None:
-                    return found
-        return None
+        siblings = fields.of(type_)
+        whole = siblings.get(fold(rest))
+        if whole is not None:
+            return (*path, whole.name), siblings, whole
+        dots = (i for i, c in enumerate(rest) if c == ".")
+        steps = ((siblings.get(fold(rest[:dot])), rest[dot + 1 :]) for dot in dots)
+        found = (search(f.field_type, (*path, f.name), after) for f, after in steps if f is not None)
+        return next(filter(None, found), None)
+
+    def inside(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
+        # The struct in it may have a field of that name itself.
+        forms = dict.fromkeys((rest.removeprefix(f"{path[-1]}."), rest))
+        return next(filter(None, (search(type_, path, form) for form in forms)), None)
 
     return search(struct, (), wanted)
 
 
-def _siblings_at(struct: StructType, path: Sequence[str]) -> Sequence[NestedField]:
+def _siblings_at(struct: StructType, path: Sequence[str], fields: _Fields) -> Siblings:
     """Return the fields among which the last name of ``path`` would stand; none if there is no such place."""
     here: IcebergType = struct
     for name in path[:-1]:
@@ -85,8 +103,8 @@ def _siblings_at(struct: StructType, path: Sequence[str]) -> Sequence[NestedFiel
         elif isinstance(here, MapType):
             here = here.value_type
         elif isinstance(here, StructType):
-            step = next((f for f in here.fields if fold(f.name) == fold(name)), None)
+            step = fields.of(here).get(fold(name))
             if step is None:
-                return ()
+                return {}
             here = step.field_type
-    return here.fields if isinstance(here, StructType) else ()
+    return fields.of(here) if isinstance(here, StructType) else {}

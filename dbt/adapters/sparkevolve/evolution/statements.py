@@ -1,7 +1,7 @@
 """The text of the statements that load a staged batch. Each function returns one statement, without ``;``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -71,6 +71,8 @@ def delete_statement(target: str, staged: str, key: Key) -> str:
 
 def delete_where(target: str, conditions: Sequence[str]) -> str:
     """Return the DELETE of the target's rows that meet all of one or more conditions."""
+    if not conditions:
+        raise ValueError("a DELETE needs at least one condition")
     return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE " + "\n  AND ".join(f"({c})" for c in conditions)
 
 
@@ -301,10 +303,10 @@ def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) 
         files: the data files that the load has added.
         staged: the rendered name of the staged batch.
         key: the key of a MERGE: it may have copied rows that it did not change into its files. None if the
-            files hold nothing else.
+            files hold nothing else. Its predicates do not count: an inserted row need not meet them.
     """
     paths = ", ".join(string_literal(path) for path in files)
-    matching = f"\n  AND {key.in_batch(staged)}" if key is not None else ""
+    matching = f"\n  AND {replace(key, predicates=()).in_batch(staged)}" if key is not None else ""
     return f"SELECT *\nFROM {table} AS {TARGET_ALIAS}\nWHERE {TARGET_ALIAS}._file IN ({paths}){matching}"
 
 

@@ -13,6 +13,7 @@ from pyiceberg.types import (
     ListType,
     LongType,
     MapType,
+    NestedField,
     StringType,
     StructType,
     TimestampType,
@@ -78,6 +79,15 @@ def spark_type(iceberg_type: IcebergType) -> str:
         raise NoSparkType(iceberg_type) from None
 
 
+def has_spark_type(iceberg_type: IcebergType) -> bool:
+    """Tell whether Spark has a type for ``iceberg_type`` and all that is in it."""
+    try:
+        spark_type(iceberg_type)
+    except NoSparkType:
+        return False
+    return True
+
+
 def type_text(iceberg_type: IcebergType) -> str:
     """Return a type as a person reads it in a message: Spark's name for it, or Iceberg's own."""
     try:
@@ -94,14 +104,17 @@ def is_same(source: IcebergType, target: IcebergType) -> bool:
     """
     if isinstance(source, StructType) and isinstance(target, StructType):
         return len(source.fields) == len(target.fields) and all(
-            fold(s.name) == fold(t.name) and is_same(s.field_type, t.field_type)
-            for s, t in zip(source.fields, target.fields, strict=True)
+            map(_is_same_field, source.fields, target.fields)
         )
     if isinstance(source, ListType) and isinstance(target, ListType):
         return is_same(source.element_type, target.element_type)
     if isinstance(source, MapType) and isinstance(target, MapType):
         return is_same(source.key_type, target.key_type) and is_same(source.value_type, target.value_type)
     return source == target
+
+
+def _is_same_field(source: NestedField, target: NestedField) -> bool:
+    return fold(source.name) == fold(target.name) and is_same(source.field_type, target.field_type)
 
 
 def is_safe_upcast(source: IcebergType, target: IcebergType) -> bool:
@@ -132,3 +145,14 @@ def is_widening(old: IcebergType, new: IcebergType) -> bool:
     if isinstance(old, IntegerType):
         return isinstance(new, LongType)
     return isinstance(old, FloatType) and isinstance(new, DoubleType)
+
+
+def children(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
+    """Return the fields directly inside a type: of a struct, a list's element, a map's key and value."""
+    if isinstance(iceberg_type, StructType):
+        return iceberg_type.fields
+    if isinstance(iceberg_type, ListType):
+        return (iceberg_type.element_field,)
+    if isinstance(iceberg_type, MapType):
+        return (iceberg_type.key_field, iceberg_type.value_field)
+    return ()

@@ -14,7 +14,9 @@
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if adapter.is_still_at_base(load) %}
       {% set run.loads = run.loads + 1 %}
-      {% do sparkevolve__refresh(target_relation) %}
+      {% if load.changes %}
+        {% do sparkevolve__refresh(target_relation) %}
+      {% endif %}
       {% do sparkevolve__run_load(load) %}
       {% do adapter.audit(load) %}
       {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}

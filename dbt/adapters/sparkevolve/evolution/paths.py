@@ -1,0 +1,108 @@
+"""The dotted paths by which Iceberg finds the fields of a table, and which of them are still free."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from pyiceberg.types import IcebergType, NestedField, StructType
+
+from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.types import children
+
+Path = tuple[str, ...]
+
+
+class Holder(Enum):
+    """What a path leads to: a field of the table, a new one of the model, or a partition field."""
+
+    TABLE = auto()
+    MODEL = auto()
+    PARTITION = auto()
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A path that is taken.
+
+    Attributes:
+        text: the path, as it is spelled.
+        is_short: whether it leaves out an ``element`` or ``value``.
+        by: what it leads to.
+        field_id: whose it is, the model's and the table's ids being apart; None: no field's.
+    """
+
+    text: str
+    is_short: bool
+    by: Holder
+    field_id: int | None
+
+    def is_beside(self, other: "_Held") -> bool:
+        """Tell whether this path, the new one, can be where the other is."""
+        same_side = (self.by is Holder.MODEL) == (other.by is Holder.MODEL)
+        # Iceberg prefers full paths, and readers may use the table's short ones: those must not be hidden.
+        is_hidden = self.text == other.text and (self.is_short or other.is_short)
+        is_harmless = is_hidden and not (other.is_short and other.by is Holder.TABLE)
+        return is_harmless or (same_side and self.field_id == other.field_id)
+
+
+class FieldPaths:
+    """All paths of a table's fields, and what they lead to.
+
+    Iceberg finds each field by its full path and, inside a struct that is a list's element or a map's value,
+    by a short one without that ``element`` or ``value``. Spark looks up in any case. So no path may lead to
+    two fields, but for a new short one, which may be hidden: by it nobody has ever found anything.
+    """
+
+    def __init__(self, fields: Iterable[NestedField], partition_names: Mapping[str, int | None]) -> None:
+        self._held: dict[str, list[_Held]] = {}
+        # What short paths have instead of a full path where they go on into it.
+        self._shortened: dict[Path, Path] = {(): ()}
+        for f in fields:
+            self._take(Holder.TABLE, (), f, f.name)
+        for name, field_id in partition_names.items():
+            self._held.setdefault(name, []).append(_Held("", False, Holder.PARTITION, field_id))
+
+    def add(self, parent: Path, f: NestedField) -> set[Holder]:
+        """Take the paths of a field of the model and of all in it; return what holds them."""
+        return self._take(Holder.MODEL, parent, f, f.name)
+
+    def rename(self, parent: Path, f: NestedField, name: str) -> set[Holder]:
+        """Take the paths that a field of the table and all in it will have; return what holds them."""
+        return self._take(Holder.TABLE, parent, f, name)
+
+    def _take(
+        self,
+        by: Holder,
+        parent: Path,
+        f: NestedField,
+        name: str,
+        is_left_out: bool = False,
+        own: frozenset[int] = frozenset(),
+    ) -> set[Holder]:
+        # A field does not stand in the way of what was in it and stays in it.
+        own = own or (frozenset() if by is Holder.MODEL else _ids(f))
+        full, short = (*parent, name), (*self._shortened[parent], name)
+        self._shortened[full] = short[:-1] if is_left_out else short
+        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id), own)
+        if short != full:
+            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id), own)
+        for child in children(f.field_type):
+            held_by |= self._take(by, full, child, child.name, _is_left_out(f.field_type, child), own)
+        return held_by
+
+    def _take_one(self, path: _Held, own: frozenset[int]) -> set[Holder]:
+        there = self._held.setdefault(fold(path.text), [])
+        others = (other for other in there if other.by is not Holder.TABLE or other.field_id not in own)
+        held_by = {other.by for other in others if not path.is_beside(other)}
+        there.append(path)
+        return held_by
+
+
+def _is_left_out(parent: IcebergType, f: NestedField) -> bool:
+    """Tell whether short paths leave the name of a field out: of an element or a value that is a struct."""
+    return isinstance(f.field_type, StructType) and not isinstance(parent, StructType) and f.name != "key"
+
+
+def _ids(f: NestedField) -> frozenset[int]:
+    """Return the ids of a field and of all in it."""
+    return frozenset({f.field_id}).union(*(_ids(child) for child in children(f.field_type)))
