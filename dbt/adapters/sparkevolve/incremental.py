@@ -223,7 +223,7 @@ class IncrementalAdapter(PlanningAdapter):
             self._drop_branches(load)
             return False
         if outcome == Published.NOTHING_NEW:
-            self._drop_branch(load)
+            self._drop_branches(load)
         load.branch = None
         return True
 
