@@ -35,8 +35,8 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds
 	$(BIN)/python -m pytest tests/unit
 
 .PHONY: test-thrift
-test-thrift: $(VENV)/.installed-dev ## The Thrift connection and the integration project on a real Spark Thrift server
-	$(BIN)/python -m pytest --profile thrift tests/functional/test_thrift.py tests/functional/test_integration_project.py
+test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
+	$(BIN)/python -m pytest --profile thrift tests/functional/test_thrift.py tests/functional/test_lost_connections.py tests/functional/test_integration_project.py
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev ## ruff, mypy and codespell

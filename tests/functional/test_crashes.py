@@ -36,7 +36,6 @@ KILLS = [
     ("overwritten", OVERWRITE, EVOLVED_ROWS, 1, REPLACED_ROWS),
     ("publishing", DELETE_INSERT, EVOLVED_ROWS, 1, REPLACED_ROWS),
     ("published", DELETE_INSERT, REPLACED_ROWS, 0, REPLACED_ROWS),
-    ("published", KEEP, KEPT_ROWS, 0, KEPT_ROWS),
 ]
 
 

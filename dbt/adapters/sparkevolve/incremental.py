@@ -220,10 +220,10 @@ class IncrementalAdapter(PlanningAdapter):
             if is_last:
                 raise PublishConflictError(str(load.target), retries + 1)
             logger.info(f"{load.target} has changed since this run read it: loading again")
-            self._drop_branch(load)
+            self._drop_branches(load)
             return False
         if outcome == Published.NOTHING_NEW:
-            self._drop_branch(load)
+            self._drop_branches(load)
         load.branch = None
         return True
 
@@ -283,7 +283,8 @@ class IncrementalAdapter(PlanningAdapter):
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.
 
         The server may still be running the statement. If the catalog shows that it has committed, it is done;
-        if not, all is done again on a new branch, so that what it writes later is never published.
+        if not, all is done again on a new branch, so that what it writes later is never published. The old
+        branch stays until the node ends: a commit to one that is gone would make it anew, to stay for ever.
 
         Raises:
             ConnectionLostError: the connection was lost again and again.
@@ -299,9 +300,10 @@ class IncrementalAdapter(PlanningAdapter):
             logger.info(
                 f"The connection to Spark was lost: loading into {load.target} again, on a new branch"
             )
-            self._drop_branch(load)
             load.cut_again()
             try:
+                if load.partition_overwrite:
+                    self.set_partition_overwrite(load.partition_overwrite)
                 for sql in load.steps[: step + 1]:
                     super().execute(sql)
                 return done

@@ -46,6 +46,7 @@ class Load:
         settings: the model's.
         now_ms: when the load began, in milliseconds since the epoch.
         branch: the branch of the table that the batch is loaded into; None where it goes straight in.
+        lost_branches: branches that were given up, which the server may still write to.
     """
 
     target: SparkEvolveRelation
@@ -56,6 +57,7 @@ class Load:
     settings: Mapping[str, Any]
     now_ms: int
     branch: str | None = field(init=False)
+    lost_branches: list[str] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         self.branch = branches.branch_name() if self._needs_branch else None
@@ -185,6 +187,8 @@ class Load:
 
     def cut_again(self) -> None:
         """Go on with a new branch: whatever still writes into the old one is never published."""
+        assert self.branch is not None
+        self.lost_branches.append(self.branch)
         self.branch = branches.branch_name()
 
     @property

@@ -75,7 +75,7 @@ class PlanningAdapter(ListingAdapter):
         """Remove what the node staged, whether it ended well or not."""
         node = self._nodes.pop(threading.get_ident(), Node())
         if node.load is not None:
-            self._drop_branch(node.load)
+            self._drop_branches(node.load)
         if node.lock is not None:
             node.lock.release()
         for relation in node.staged:
@@ -84,13 +84,12 @@ class PlanningAdapter(ListingAdapter):
             except Exception as exc:
                 logger.warning(f"The staged batch {relation} could not be removed: {exc}")
 
-    def _drop_branch(self, load: Load) -> None:
-        if load.branch is None:
-            return
-        try:
-            self.catalog.drop_branch(load.target, load.branch)
-        except Exception as exc:
-            logger.warning(f"The branch {load.branch} of {load.target} could not be removed: {exc}")
+    def _drop_branches(self, load: Load) -> None:
+        for branch in filter(None, (load.branch, *load.lost_branches)):
+            try:
+                self.catalog.drop_branch(load.target, branch)
+            except Exception as exc:
+                logger.warning(f"The branch {branch} of {load.target} could not be removed: {exc}")
 
     # Staging
 
