@@ -266,11 +266,7 @@ class IncrementalAdapter(PlanningAdapter):
             return self._go_on(load, step)
         except DbtRuntimeError as exc:
             load = self._node.load
-            if (
-                load is not None
-                and _step(load, sql) is not None
-                and "MERGE_CARDINALITY_VIOLATION" in str(exc)
-            ):
+            if load is not None and "MERGE_CARDINALITY_VIOLATION" in str(exc) and sql.strip() in load.steps:
                 raise self._repeated_key(load) from exc
             raise
 
@@ -297,6 +293,9 @@ class IncrementalAdapter(PlanningAdapter):
             self._drop_branch(load)
             load.cut_again()
             try:
+                # A new connection is a new session.
+                if load.partition_overwrite:
+                    self.set_partition_overwrite(load.partition_overwrite)
                 for sql in load.steps[: step + 1]:
                     super().execute(sql)
                 return done
