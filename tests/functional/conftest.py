@@ -15,6 +15,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 from dbt.adapters.sparkevolve.catalog_settings import resolve
 from dbt.adapters.sparkevolve.session import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
+from tests.functional.metastore import HiveMetastore
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 
 # Small data, many statements: what makes each statement cheap.
@@ -117,3 +118,30 @@ def scenario_factory(
 def scenario(scenario_factory: Callable[..., Scenario]) -> Scenario:
     """A dbt project with a schema of its own."""
     return scenario_factory()
+
+
+@pytest.fixture(scope="session")
+def metastore(
+    method: str, spark_sql: SqlRunner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HiveMetastore]:
+    """A Hive metastore; Spark runs already, with the jars that the other catalog needs."""
+    if method != "session":
+        pytest.skip("the server has one catalog")
+    if not HiveMetastore.can_run():
+        pytest.skip("this pyspark lacks Derby's tools")
+    with HiveMetastore(tmp_path_factory.mktemp("metastore")) as server:
+        yield server
+
+
+@pytest.fixture
+def hive_scenario(
+    metastore: HiveMetastore, profile_target: dict[str, Any], tmp_path: Path
+) -> Iterator[Scenario]:
+    """A dbt project whose catalog is a Hive metastore."""
+    properties = {"type": "hive", "uri": metastore.uri, "warehouse": f"file://{metastore.work_dir}/warehouse"}
+    profile = {**profile_target, "catalog_properties": properties}
+    schema = f"case_{uuid.uuid4().hex[:10]}"
+    sql = session_runner(profile, tmp_path)
+    scenario = Scenario(tmp_path / schema, schema, profile, sql, load_catalog("lake", **properties))
+    yield scenario
+    scenario.clean_up()

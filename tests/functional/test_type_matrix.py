@@ -102,14 +102,21 @@ page (with `WRITE_TYPES_PAGE=1` it writes it).
 | table \\ model |"""
 
 TAIL = """
-`time`, `uuid` and `fixed` do not come from Spark: another engine has made such a column. Spark cannot write
-`time` at all, so a table with such a column is refused as a whole.
+`time`, `uuid` and `fixed` do not come from Spark: another engine has made such a column. Spark cannot read or
+write `time` at all, so a table with such a column is refused as a whole. A `uuid` or `fixed` column keeps its
+old values, and is padded as long as the model does not return it; a model that does is refused.
 
 A new column gets the type that this page shows as **kept**: `tinyint` and `smallint` become `int`, `varchar`
 and `char` become `string`. `decimal(22,2)` shows that an `int` or `bigint` is cast to a decimal that holds
 all its digits.
 
 On Spark 4.1 VARIANT (as JSON text) and TIME are stored **as string**, as intervals are.
+
+A new column that is a bare NULL, or a struct without fields, has no type to store: it is left out, with a
+warning, and so is such a part of a struct, list or map.
+
+The same table holds for fields inside structs, and for elements of lists and values of maps
+(`nested_evolution`); a difference in the keys of a map is refused.
 """
 
 

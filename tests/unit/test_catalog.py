@@ -433,8 +433,10 @@ def test_former_columns_are_those_that_somebody_dropped(
         update.delete_column("Gone")
     with other.load_table("db.t").update_schema() as update:
         update.rename_column("x", "y")
-    former = FormerColumn("Gone", 2, "string", 0, 1)
-    assert table_facts(lake.load(target)).former == {"gone": former}
+    assert table_facts(lake.load(target)).former == {
+        ("gone",): FormerColumn("Gone", 2, "string", 0, 1),
+        ("x",): FormerColumn("x", 3, "int", 1, 2, renamed_to="`y`"),
+    }
     plan = evolve(lake, target, deciding(columns("a int, GONE int, y int")), 0)
     assert len(plan.warnings) == 1
     assert "as field 2 of type string, until schema 1 dropped it" in plan.warnings[0]
@@ -485,6 +487,32 @@ def test_the_history_tells_of_each_schema_whoever_made_it(
         {"id": 1, "name": "a", "type": "bigint"},
         {"id": 3, "name": "c", "type": "int"},
     ]
+
+
+def test_a_schema_that_comes_back_is_told_and_known(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    """Iceberg takes the older schema again, under its id, when the newest column is dropped."""
+    target = make_table(columns("a int"))
+    evolve(lake, target, deciding(columns("a int, n int")), 0)
+    with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("n")
+    table = lake.load(target)
+    assert [schema.schema_id for schema in table.metadata.schemas] == [0, 1]
+    assert table.metadata.current_schema_id == 0
+    assert table_facts(table).former == {("n",): FormerColumn("n", 2, "int", 1, 0)}
+    history = lake.schema_history(target)
+    assert [(s["schema_id"], s["is_current"], s["invocation_id"], s["changes"]) for s in history] == [
+        (0, False, "", ["created"]),
+        (1, False, "run-1", ["added `n` (2) int"]),
+        (0, True, "", ["dropped `n` (2) int"]),
+    ]
+    assert history[0]["at"] <= history[1]["at"] <= history[2]["at"]
+    assert history[2]["at"] != ""
+    plan = evolve(lake, target, deciding(columns("a int, n int")), 0)
+    assert "until schema 0 dropped it (schema 1 had it last)" in plan.warnings[0]
+    assert ids(lake.load(target)) == {"a": 1, "n": 3}
+    assert [s["schema_id"] for s in lake.schema_history(target)] == [0, 1, 2]
 
 
 # Answers that are lost, and commits that fail
@@ -636,15 +664,16 @@ def test_a_conflict_in_each_attempt_is_an_error(
     error = raised.value
     assert error.relation == "`lake`.`db`.`t`"
     assert error.attempts == retries + 1
+    assert error.changes == (AddColumn(("b",), INT),)
     assert error.msg.startswith(
-        f"The columns of `lake`.`db`.`t` could not be changed in {retries + 1} attempt"
+        f"The columns of `lake`.`db`.`t` could not be changed in {retries + 1} attempts (add column "
+        "`b` int), "
     )
     assert error.msg.endswith(
-        "because other writers changed the table each time (last answer: Requirement failed: current "
-        "schema id has "
-        f"changed: expected {retries}, found {retries + 1}). No row was written. Run the model again, or "
-        f"raise "
-        "`commit_retries`."
+        "because other writers changed or locked the table each time (last answer: Requirement failed: "
+        "current schema id has "
+        f"changed: expected {retries}, found {retries + 1}). None of it was done, and no row was "
+        "written. Run the model again, or raise `commit_retries`."
     )
     assert isinstance(error.__cause__, CommitFailedException)
     assert "b" not in ids(lake.load(target))

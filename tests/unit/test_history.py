@@ -13,7 +13,8 @@ from pyiceberg.types import (
     StructType,
 )
 
-from dbt.adapters.sparkevolve.evolution.history import schema_changes
+from dbt.adapters.sparkevolve.evolution.history import former_fields, schema_changes
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
 from tests.unit.helpers import array, mapping, struct
 
 INT, LONG, STRING = IntegerType(), LongType(), StringType()
@@ -93,6 +94,21 @@ def test_nested_changes_are_told_by_their_path_and_once() -> None:
 def test_a_renamed_column_does_not_rename_what_is_in_it() -> None:
     old, new = Schema(f(1, "a", struct(2, x=INT))), Schema(f(1, "b", struct(2, x=INT)))
     assert schema_changes(old, new) == ("renamed `a` (1) to `b`",)
+
+
+def test_former_fields_are_found_by_the_path_of_today() -> None:
+    first = Schema(
+        NestedField(1, "s", struct(10, x=INT, Y=INT), required=False),
+        NestedField(2, "gone", struct(20, inside=INT), required=False),
+        schema_id=0,
+    )
+    second = Schema(NestedField(1, "t", struct(10, X=INT), required=False), schema_id=1)
+    assert former_fields([second, first], second) == {
+        ("t", "y"): FormerColumn("Y", 11, "int", 0, 1),
+        ("gone",): FormerColumn("gone", 2, "struct<`inside`:int>", 0, 1),
+        ("s",): FormerColumn("s", 1, "struct<`x`:int,`Y`:int>", 0, 1, renamed_to="`t`"),
+    }
+    assert former_fields([first], first) == {}
 
 
 def test_an_added_nested_column_is_told_with_its_fields() -> None:

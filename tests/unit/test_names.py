@@ -6,6 +6,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     RESERVED_NAMES,
     collisions,
     fold,
+    is_readable_by_hive,
     is_reserved,
     quote,
     string_literal,
@@ -115,3 +116,17 @@ def test_collisions_are_grouped_in_order_of_first_appearance() -> None:
 @pytest.mark.parametrize("listed", [[], ["a"], ["a", "b", "a.b", "ß", "ss", "SS "]])
 def test_names_that_differ_do_not_collide(listed: list[str]) -> None:
     assert collisions(listed) == ()
+
+
+@pytest.mark.parametrize("name", ["a", "1st", "_", "a.b", "unit price", "$x", "ключ", "名前", "é", "٣"])
+def test_a_hive_metastore_can_read_letters_digits_and_a_few_others(name: str) -> None:
+    assert is_readable_by_hive(name)
+
+
+# A combining accent, a superscript, a fraction, a Roman number and a letter outside the first plane are no
+# letter or digit for Java's char.
+@pytest.mark.parametrize(
+    "name", ["", "a,b", "a:b", "a<b", "net-price", "#x", "we`ird", "e\u0301", "²", "½", "Ⅷ", "𝐚"]
+)
+def test_a_hive_metastore_cannot_read_others(name: str) -> None:
+    assert not is_readable_by_hive(name)

@@ -313,7 +313,10 @@ def test_a_removed_column_of_a_type_that_spark_lacks_is_refused() -> None:
     (refusal,) = refused("id int, at time", "id int")
     assert refusal.columns == ("at",)
     assert refusal.types == ("time",)
-    assert refusal.reason == "Column `at` of the table has the Iceberg type time, which Spark cannot write."
+    assert (
+        refusal.reason
+        == "Column `at` of the table has the Iceberg type time, which Spark can neither read nor write."
+    )
     assert refusal.remedy == "Load this table with an engine that can."
 
 
@@ -321,8 +324,8 @@ def test_a_removed_nested_column_of_a_type_that_spark_lacks_is_refused() -> None
     (refusal,) = refused(columns("id int, s", s=struct(10, t=TimeType())), "id int")
     assert refusal.types == ("struct<10: t: optional time>",)
     assert str(refusal) == (
-        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark cannot "
-        "write. "
+        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark can "
+        "neither read nor write. "
         "Load this table with an engine that can."
     )
 
@@ -611,12 +614,30 @@ def test_a_key_that_a_quoted_rename_brings_is_in_the_table() -> None:
 
 
 def test_a_column_that_was_dropped_comes_as_a_new_one_with_a_warning() -> None:
-    facts = TableFacts(former={"back": FormerColumn("Back", 7, "int", 2, 3)})
+    facts = TableFacts(former={("back",): FormerColumn("Back", 7, "int", 2, 3)})
     evolution = plan("id int", "id int, BACK string", facts=facts)
     assert evolution.changes == (AddColumn(("BACK",), STRING),)
     assert evolution.warnings == (
         "Column `BACK` was in the table before, as field 7 of type int, until schema 3 dropped it (schema 2 "
         "had it last). It is added as a new column: its old values do not come back.",
+    )
+
+
+def test_a_field_that_was_dropped_or_renamed_comes_as_a_new_one_with_a_warning() -> None:
+    facts = TableFacts(
+        former={
+            ("s", "l", "element", "y"): FormerColumn("y", 9, "int", 0, 1),
+            ("o",): FormerColumn("o", 4, "int", 2, 3, renamed_to="`p`"),
+        }
+    )
+    target = columns("id int, p int, s", s=struct(5, l=array(6, struct(7, x=INT))))
+    source = columns("id int, O int, s", s=struct(5, l=array(6, struct(7, x=INT, Y=INT))))
+    evolution = plan_evolution(target, source, Policy(facts=facts))
+    assert evolution.warnings == (
+        "Column `s`.`l`.`element`.`Y` was in the table before, as field 9 of type int, until schema 1 "
+        "dropped it (schema 0 had it last). It is added as a new column: its old values do not come back.",
+        "Column `O` was in the table before, as field 4 of type int, until schema 3 renamed it to `p` "
+        "(schema 2 had it last). It is added as a new column: its old values stay in `p`.",
     )
 
 

@@ -9,6 +9,7 @@ from dbt.adapters.sparkevolve.evolution.storable import (
     Note,
     Struct,
     UnreadableType,
+    field_paths,
     parse_columns,
     parse_type,
     storable_query,
@@ -267,6 +268,27 @@ def test_a_note_says_what_happens() -> None:
     assert str(Note(("n",), "void")) == (
         "`n` is a bare NULL, which has no type, and is left out. Cast it in the model to add it."
     )
+
+
+def test_a_struct_without_fields_is_left_out() -> None:
+    for type_, path in ((Struct(()), ("n",)), (Array(Struct(())), ("n", "element"))):
+        note = Note(path, "struct<>")
+        assert query(a=INT, n=type_) == (select("DBT_INTERNAL_MODEL.`a` as `a`"), (note,))
+        assert str(note).endswith("` is a struct without fields, which cannot be stored, and is left out.")
+
+
+def test_fields_inside_columns_are_found_at_every_level() -> None:
+    columns = parse_columns(
+        "struct<a:int,s:struct<x:int,l:array<struct<y:int>>>,m:map<struct<k:int>,struct<v:struct<w:int>>>>"
+    )
+    assert list(field_paths(columns)) == [
+        ("s", "x"),
+        ("s", "l"),
+        ("s", "l", "element", "y"),
+        ("m", "key", "k"),
+        ("m", "value", "v"),
+        ("m", "value", "v", "w"),
+    ]
 
 
 def test_notes_are_about_columns() -> None:

@@ -6,12 +6,16 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchNamespaceError, NoSuchTableError
+from pyiceberg.catalog import Catalog, MetastoreCatalog, load_catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchPropertyException,
+    NoSuchTableError,
+)
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
@@ -40,10 +44,10 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     RenameField,
     WidenType,
 )
-from dbt.adapters.sparkevolve.evolution.history import schema_changes
+from dbt.adapters.sparkevolve.evolution.history import former_fields, schema_changes
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.publication import (
@@ -87,6 +91,11 @@ class IcebergCatalog:
         return self._settings.name
 
     @property
+    def is_hive(self) -> bool:
+        """Whether it is a Hive metastore, which reads the text of each type."""
+        return self._settings.pyiceberg.get("type", "").lower() == "hive"
+
+    @property
     def _catalog(self) -> Catalog:
         with self._lock:
             if self._loaded is None:
@@ -112,6 +121,9 @@ class IcebergCatalog:
         try:
             return self._catalog.load_table(table_identifier(relation))
         except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except NoSuchPropertyException:
+            # What a Hive metastore's or Glue's other tables look like to PyIceberg.
             return None
 
     def table_names(self, schema: str) -> frozenset[str]:
@@ -253,6 +265,9 @@ class IcebergCatalog:
             self._catalog.purge_table(table_identifier(relation))
         except NoSuchTableError:
             pass
+        except NotImplementedError:
+            # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
+            MetastoreCatalog.purge_table(cast("MetastoreCatalog", self._catalog), table_identifier(relation))
 
     def evolve(
         self,
@@ -311,7 +326,17 @@ class IcebergCatalog:
                 return attempt(again)
             return plan
 
-        return self._retry(relation, attempt, retries, table)
+        try:
+            return self._retry(relation, attempt, retries, table)
+        except CommitConflictError as exc:
+            # The last conflict may have been with what is wanted here, or with our own commit.
+            now = self.load(relation)
+            plan = decide(now.schema(), table_facts(now))
+            if not plan.changes:
+                return plan
+            raise CommitConflictError(
+                str(relation), exc.attempts, short_message(str(exc.__cause__)), plan.changes
+            ) from exc.__cause__
 
     def set_docs(
         self,
@@ -373,6 +398,19 @@ class IcebergCatalog:
                 }
             )
             previous = schema
+        current = table.schema()
+        if previous is not None and previous.schema_id != current.schema_id:
+            # Dropping what the newest schema added brings the one before it back, under its old id.
+            back = next(entry for entry in history if entry["is_current"])
+            history.append(
+                {
+                    **back,
+                    "at": _iso(datetime.fromtimestamp(_current_since(table) / 1000, timezone.utc)),
+                    "invocation_id": "",
+                    "changes": list(schema_changes(previous, current)),
+                }
+            )
+            back["is_current"] = False
         return history
 
     def _retry(
@@ -446,6 +484,28 @@ def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="seconds")
 
 
+def _sightings(table: Table) -> list[tuple[int, int]]:
+    """Return the current schema's id and the time of each metadata file that is still there, oldest first."""
+    found: list[tuple[int, int]] = []
+    for entry in table.metadata.metadata_log:
+        try:
+            older = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
+        except (OSError, ValueError):
+            continue  # removed by maintenance
+        found.append((older.current_schema_id, entry.timestamp_ms))
+    return [*found, (table.metadata.current_schema_id, table.metadata.last_updated_ms)]
+
+
+def _current_since(table: Table) -> int:
+    """Return since when the current schema is known to be it, this time."""
+    since = table.metadata.last_updated_ms
+    for schema_id, timestamp_ms in reversed(_sightings(table)):
+        if schema_id != table.metadata.current_schema_id:
+            break
+        since = timestamp_ms
+    return since
+
+
 def _first_seen(table: Table) -> dict[int, int]:
     """Return when each schema is first seen as the current one, in milliseconds since the epoch.
 
@@ -453,13 +513,8 @@ def _first_seen(table: Table) -> dict[int, int]:
     neither knows any more there is no answer.
     """
     seen: dict[int, int] = {}
-    for entry in table.metadata.metadata_log:
-        try:
-            older = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
-        except (OSError, ValueError):
-            continue  # removed by maintenance
-        seen.setdefault(older.current_schema_id, entry.timestamp_ms)
-    seen.setdefault(table.metadata.current_schema_id, table.metadata.last_updated_ms)
+    for schema_id, timestamp_ms in _sightings(table):
+        seen.setdefault(schema_id, timestamp_ms)
     for snapshot in table.metadata.snapshots:
         if snapshot.schema_id is not None:
             known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
@@ -472,7 +527,7 @@ def table_facts(table: Table) -> TableFacts:
     metadata = table.metadata
     return TableFacts(
         format_version=metadata.format_version,
-        former=_former_columns(table),
+        former=former_fields(table.metadata.schemas, table.schema()),
         partition_names=_partition_names(f for spec in metadata.partition_specs for f in spec.fields),
         partition_sources=frozenset(
             f.source_id for f in table.spec().fields if not isinstance(f.transform, VoidTransform)
@@ -489,18 +544,3 @@ def _partition_names(fields: Iterable[PartitionField]) -> dict[str, int | None]:
         name = fold(f.name)
         names[name] = repeats if names.get(name, repeats) == repeats else None
     return names
-
-
-def _former_columns(table: Table) -> dict[str, FormerColumn]:
-    """Return the columns of older schemas whose field the current schema no longer has, by folded name."""
-    current = {f.field_id for f in table.schema().fields}
-    schemas = sorted(table.metadata.schemas, key=lambda schema: schema.schema_id)
-    former: dict[str, FormerColumn] = {}
-    for schema, following in pairwise(schemas):
-        kept = {f.field_id for f in following.fields}
-        for f in schema.fields:
-            if f.field_id not in current and f.field_id not in kept:
-                former[fold(f.name)] = FormerColumn(
-                    f.name, f.field_id, type_text(f.field_type), schema.schema_id, following.schema_id
-                )
-    return former

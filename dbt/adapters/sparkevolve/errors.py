@@ -143,16 +143,19 @@ class CommitConflictError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         attempts: how many commits were tried.
+        changes: what was wanted last; empty for descriptions.
     """
 
-    def __init__(self, relation: str, attempts: int, last: str) -> None:
+    def __init__(self, relation: str, attempts: int, last: str, changes: Sequence["Change"] = ()) -> None:
+        wanted = f" ({'; '.join(str(change) for change in changes)})" if changes else ""
         super().__init__(
-            f"The columns of {relation} could not be changed in {attempts} attempts, because other writers "
-            f"changed the table each time (last answer: {last}). No row was written. Run the model again, "
-            "or raise `commit_retries`."
+            f"The columns of {relation} could not be changed in {attempts} attempts{wanted}, because other "
+            f"writers changed or locked the table each time (last answer: {last}). None of it was done, and "
+            "no row was written. Run the model again, or raise `commit_retries`."
         )
         self.relation = relation
         self.attempts = attempts
+        self.changes = tuple(changes)
 
 
 class SchemaCommitError(SparkEvolveError):
@@ -302,6 +305,22 @@ class StatementError(DbtDatabaseError):
 
     def __init__(self, message: str, statement: str) -> None:
         super().__init__(message)
+        self.statement = statement
+
+
+class SessionEndedError(SparkEvolveError):
+    """The Java process of an in-process session has ended.
+
+    Attributes:
+        statement: the SQL text during which this was noticed.
+    """
+
+    def __init__(self, statement: str, cause: str) -> None:
+        super().__init__(
+            f"Spark, which ran inside this process, has ended ({cause}): it was killed or ran out of memory. "
+            "Its own output says why. Give it more with `spark.driver.memory` in `spark_config`, or look at "
+            "what the query collects into one row or one task, then start dbt again."
+        )
         self.statement = statement
 
 

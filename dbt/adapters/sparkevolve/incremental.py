@@ -1,5 +1,6 @@
 """The part of the adapter that loads batches into their tables, and publishes them."""
 
+import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
-from dbt.adapters.sparkevolve.planning import PlanningAdapter
+from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -57,8 +58,10 @@ class IncrementalAdapter(PlanningAdapter):
 
         Raises:
             NotIcebergError: the target is not an Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
         base = self.catalog.base(target, self._wap_branch)
+        refuse_unreadable(target, base.table.schema())
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
             try:
@@ -248,7 +251,9 @@ class IncrementalAdapter(PlanningAdapter):
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
         """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
         _, rows = self.execute(f"EXPLAIN EXTENDED {sql}", fetch=True)
-        return names.fold(str(target.identifier)) in names.fold(str(rows[0][0]))
+        # As a whole word: a table `t` is not in each plan, and its model would be computed again for nothing.
+        word = rf"(?<!\w){re.escape(names.fold(str(target.identifier)))}(?!\w)"
+        return re.search(word, names.fold(str(rows[0][0]))) is not None
 
     @available.parse(lambda *a, **k: ("", None))
     def execute(
@@ -266,9 +271,13 @@ class IncrementalAdapter(PlanningAdapter):
             return self._go_on(load, step)
         except DbtRuntimeError as exc:
             load = self._node.load
-            if load is not None and "MERGE_CARDINALITY_VIOLATION" in str(exc) and sql.strip() in load.steps:
-                raise self._repeated_key(load) from exc
-            raise
+            if (
+                load is None
+                or "MERGE_CARDINALITY_VIOLATION" not in str(exc)
+                or sql.strip() not in load.statements
+            ):
+                raise
+            raise self._repeated_key(load) from exc
 
     def _go_on(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.

@@ -51,7 +51,15 @@ def plan_data(target: SparkEvolveRelation, plan: EvolutionPlan) -> dict[str, Any
 
 
 def plan_table(plan: Mapping[str, Any]) -> str:
-    """Return a plan, as ``SparkEvolveAdapter.plan`` gives it, as a table."""
+    """Return a plan, as ``SparkEvolveAdapter.plan`` or ``plan_new_table`` gives it, as a table."""
+    if plan.get("creates"):
+        found = [("column", names.quote(name)) for name in plan["columns"]]
+        found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
+        found += [("warning", text) for text in plan["warnings"]]
+        found += [("refused", text) for text in plan["refusals"]]
+        return "\n".join(
+            [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
+        )
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     rows += [("pad", text) for text in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]

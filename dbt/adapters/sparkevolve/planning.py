@@ -9,12 +9,15 @@ from typing import Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtDatabaseError
+from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
 from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals, storable
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.listing import ListingAdapter
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import (
@@ -97,8 +100,11 @@ class PlanningAdapter(ListingAdapter):
 
         Raises:
             NotIcebergError: the profile's catalog has no such Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
-        return [field.name for field in self.catalog.load(target).schema().fields]
+        schema = self.catalog.load(target).schema()
+        refuse_unreadable(target, schema)
+        return [field.name for field in schema.fields]
 
     @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -171,6 +177,9 @@ class PlanningAdapter(ListingAdapter):
         found = list(check_source_names(query.columns, *replacing_columns(settings)))
         if settings["unmappable_types"] == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if self.catalog.is_hive:
+            paths = storable.field_paths(columns)
+            found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
             raise EvolutionRefusedError(str(target), found)
         known = {names.fold(name) for name in known_columns}
@@ -199,7 +208,47 @@ class PlanningAdapter(ListingAdapter):
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
         return plan_data(target, plan)
 
+    @available.parse(lambda *a, **k: {})
+    def plan_new_table(
+        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return what can be told of a model whose table would be made, or made anew, without making it.
+
+        Args:
+            target: the table.
+            sql: the model's query.
+            settings: see ``storable_query``.
+
+        Returns:
+            ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
+            selects from is not there yet), ``columns`` (names), ``warnings`` and ``refusals`` (texts).
+        """
+        plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
+        plan |= {"columns": [], "warnings": [], "refusals": []}
+        try:
+            query = self.storable_query(target, sql, settings, ())
+        except EvolutionRefusedError as exc:
+            return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
+        except DbtDatabaseError as exc:
+            return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
+        return plan | {"columns": query["columns"], "warnings": query["warnings"]}
+
     @available
     def plan_text(self, plan: Mapping[str, Any]) -> str:
         """Return a plan as a table that a person reads."""
         return plan_table(plan)
+
+
+def refuse_unreadable(target: SparkEvolveRelation, schema: Schema) -> None:
+    """Refuse a table that has a column for which Spark has no type: Spark cannot even open it.
+
+    Raises:
+        EvolutionRefusedError: names these columns.
+    """
+    found = [
+        refusals.no_spark_type((field.name,), field.field_type)
+        for field in schema.fields
+        if not has_spark_type(field.field_type)
+    ]
+    if found:
+        raise EvolutionRefusedError(str(target), found)

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
     ProfileError,
+    SessionEndedError,
     StatementError,
     UnsupportedVersionError,
     short_message,
@@ -279,21 +281,22 @@ class SessionHandle(SparkConnectionWrapper):
 
         Raises:
             StatementError: Spark's answer, shortened.
+            SessionEndedError: there is no Spark any more.
         """
         from pyspark.errors import PySparkException
 
         context = self._session.sparkContext
-        context.setJobGroup(self._group, self._group, interruptOnCancel=True)
         try:
+            context.setJobGroup(self._group, self._group, interruptOnCancel=True)
             if bindings:
                 self._result = self._session.sql(sql, args=[literal_value(value) for value in bindings])
             else:
                 self._result = self._session.sql(sql)
         except PySparkException as exc:
-            raise StatementError(short_message(str(exc)), sql) from exc
+            raise _translated(str(exc), exc, sql) from exc
         except Exception as exc:
             # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
-            raise StatementError(short_message(_java_message(exc)), sql) from exc
+            raise _translated(_java_message(exc), exc, sql) from exc
 
     def set_partition_overwrite(self, mode: str | None) -> None:
         """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
@@ -310,13 +313,14 @@ class SessionHandle(SparkConnectionWrapper):
 
         Raises:
             StatementError: Spark's answer, shortened.
+            SessionEndedError: there is no Spark any more.
         """
         if self._result is None or not self._result.columns:
             return
         try:
             self._result.write.format("noop").mode("overwrite").save()
         except Exception as exc:
-            raise StatementError(short_message(_java_message(exc)), "") from exc
+            raise _translated(_java_message(exc), exc) from exc
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows, each a tuple; none after a statement without a result."""
@@ -326,7 +330,7 @@ class SessionHandle(SparkConnectionWrapper):
             try:
                 self._rows = self._result.collect()
             except Exception as exc:
-                raise StatementError(short_message(_java_message(exc)), "") from exc
+                raise _translated(_java_message(exc), exc) from exc
         rows, self._rows = self._rows, []
         return rows
 
@@ -370,6 +374,17 @@ def literal_value(value: Any) -> Any:
     if isinstance(value, datetime.datetime):
         return value.isoformat(sep=" ")
     return str(value)
+
+
+def _translated(message: str, exc: Exception, sql: str = "") -> DbtRuntimeError:
+    from py4j.protocol import Py4JNetworkError
+
+    ended = isinstance(exc, (ConnectionError, Py4JNetworkError)) or "SparkContext was shut down" in message
+    return (
+        SessionEndedError(sql, short_message(message))
+        if ended
+        else StatementError(short_message(message), sql)
+    )
 
 
 def _java_message(exc: Exception) -> str:

@@ -223,6 +223,47 @@ def test_c12_backtick(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
+def test_c14_a_column_called_partition(scenario: Scenario) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    scenario.model("select 1 as id, 'p' as `partition`")
+    scenario.run()
+    assert scenario.types() == {"id": "int", "partition": "string"}
+    assert scenario.rows() == [(1, "p")]
+    assert scenario.field_ids() == {"id": 1, "partition": 2}
+    assert scenario.schemas() == 2
+    assert_settled(scenario)
+    scenario.model("select 1 as id")
+    scenario.run()
+    assert scenario.rows() == [(1, None)]
+    assert scenario.schemas() == 2
+
+
+@pytest.mark.parametrize("key", ["id", "partition"])
+def test_c14_a_table_partitioned_by_a_column_called_partition(scenario: Scenario, key: str) -> None:
+    config: dict[str, Any] = {"unique_key": key, "partition_by": "`partition`"}
+    scenario.model("select 1 as id, 'p' as `partition` union all select 2, 'q'", **config)
+    scenario.run()
+    assert [field.name for field in scenario.table().spec().fields] == ["partition"]
+    ids = scenario.field_ids()
+    scenario.model("select 'q' as `partition`, 7 as n, 3 as id union all select null, 8, 4", **config)
+    scenario.run()
+    kept = [(1, "p", None)] if key == "partition" else [(1, "p", None), (2, "q", None)]
+    assert scenario.rows() == [*kept, (3, "q", 7), (4, None, 8)]
+    assert scenario.field_ids() == {**ids, "n": 3}
+    assert scenario.schemas() == 2
+    assert_settled(scenario)
+    if key == "id":
+        scenario.model("select 1 as id, 9 as n", **config)
+        run = scenario.run()
+        assert (
+            f"{scenario.relation()}: The table is partitioned by `partition`, which the model no longer "
+            "returns: the rows of this run go to the partition NULL."
+        ) in run.log
+        assert scenario.rows() == [(1, None, 9), (2, "q", None), (3, "q", 7), (4, None, 8)]
+        assert scenario.schemas() == 2
+
+
 HOSTILE = [
     "net-price",
     "order",

@@ -1,5 +1,8 @@
 """Group E of the cases from the field: structs, lists and maps."""
 
+import pytest
+from pyiceberg.schema import index_by_id
+
 from tests.functional.harness import Scenario
 
 
@@ -14,6 +17,144 @@ def test_e01_struct_fields_in_another_order(scenario: Scenario) -> None:
     assert scenario.rows() == before
     assert before == [(1, {"x": 10, "y": 20}, [{"x": 10, "y": 20}], [("k", {"x": 10, "y": 20})])]
     assert scenario.schemas() == 1
+
+
+def test_e03_new_field_in_a_struct(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, named_struct('x', 1) as s union all select 2, named_struct('x', 2)")
+    scenario.run()
+    assert scenario.types() == {"id": "int", "s": "struct<3: x: optional int>"}
+    scenario.model("select 1 as id, named_struct('x', 1, 'z', 9) as s")
+    run = scenario.run()
+    assert f"{scenario.relation()}: add field `s`.`z` int" in run.log
+    assert scenario.types() == {"id": "int", "s": "struct<3: x: optional int, 4: z: optional int>"}
+    assert scenario.rows() == [(1, {"x": 1, "z": 9}), (2, {"x": 2, "z": None})]
+    scenario.run()
+    assert scenario.schemas() == 2
+
+
+def test_e04_field_removed_from_a_struct(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, named_struct('x', 1, 'y', 2) as s")
+    scenario.run()
+    types = scenario.types()
+    scenario.model("select 2 as id, named_struct('x', 3) as s union all select 3, null")
+    run = scenario.run()
+    assert f"{scenario.relation()}: column `s`.`y` is not in the model, padded with NULL" in run.log
+    assert scenario.rows() == [(1, {"x": 1, "y": 2}), (2, {"x": 3, "y": None}), (3, None)]
+    assert scenario.types() == types
+    # It comes back, under its old id.
+    scenario.model("select 3 as id, named_struct('y', 5, 'x', 4) as s")
+    scenario.run()
+    assert scenario.rows() == [(1, {"x": 1, "y": 2}), (2, {"x": 3, "y": None}), (3, {"x": 4, "y": 5})]
+    assert scenario.types() == types == {"id": "int", "s": "struct<3: x: optional int, 4: y: optional int>"}
+    assert scenario.schemas() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "wanted"),
+    [
+        ("named_struct('x', 3)", "struct<`x`:int>"),
+        ("named_struct('x', 3, 'y', 4, 'z', 5)", "struct<`x`:int,`y`:int,`z`:int>"),
+        ("named_struct('x', cast(3 as bigint), 'y', 4)", "struct<`x`:bigint,`y`:int>"),
+    ],
+    ids=["removed", "new", "wider"],
+)
+def test_e03_e04_a_nested_difference_can_be_refused(scenario: Scenario, change: str, wanted: str) -> None:
+    scenario.model("select 1 as id, named_struct('x', 1, 'y', 2) as s")
+    scenario.run()
+    before = scenario.state()
+    scenario.model(f"select 1 as id, {change} as s", nested_evolution=False)
+    run = scenario.fail()
+    assert (
+        f"Column `s` is struct<`x`:int,`y`:int> in the table, and the model returns {wanted}. The fields "
+        "in it differ, and `nested_evolution` is false. Cast it to struct<`x`:int,`y`:int> in the model, or "
+        "return it under a new name, fill that for old rows, and retire the old name."
+    ) in run.message
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+    # Another order is no difference of the schema, and is written by name all the same.
+    scenario.model("select 1 as id, named_struct('y', 20, 'x', 10) as s", nested_evolution=False)
+    scenario.run()
+    assert scenario.rows() == [(1, {"x": 10, "y": 20})]
+    assert scenario.schemas() == 1
+
+
+def test_e07_a_struct_column_is_added(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as name union all select 2, 'b'")
+    scenario.run()
+    scenario.model("select 1 as id, 'a' as name, named_struct('street', 'x', 'zip', 1) as addr")
+    scenario.run()
+    assert scenario.field_ids() == {"id": 1, "name": 2, "addr": 3}
+    assert scenario.types()["addr"] == "struct<4: street: optional string, 5: zip: optional int>"
+    assert scenario.rows() == [(1, "a", {"street": "x", "zip": 1}), (2, "b", None)]
+    assert scenario.sql(f"select addr.street, addr.zip from {scenario.relation()} where id = 1") == [("x", 1)]
+    scenario.run()
+    assert scenario.schemas() == 2
+
+
+ODD = [
+    "a.b",
+    "we`ird",
+    "unit price",
+    "#x",
+    "1st",
+    "ключ",
+    "a,b",
+    "x:y",
+    "it's",
+    'say "x"',
+    "back\\slash",
+    "<",
+    "?",
+]
+
+
+def odd_struct(values: dict[str, str]) -> str:
+    """Return the expression of a struct with these fields."""
+    literal = {name: name.replace("\\", "\\\\").replace("'", "\\'") for name in values}
+    return "named_struct(" + ", ".join(f"'{literal[name]}', {value}" for name, value in values.items()) + ")"
+
+
+def test_odd_names_at_every_level(scenario: Scenario) -> None:
+    """A struct, a list of structs and a map of a struct of a list of structs; wider than 25 fields."""
+    wide = {f"f{number}": str(number) for number in range(30)}
+
+    def levels(leaf: dict[str, str]) -> str:
+        struct = odd_struct(leaf)
+        inner = odd_struct({"l`.i": f"array({struct}, null)", **dict.fromkeys(leaf, "1")})
+        return f"{struct} as `s.1`, array(null, {struct}) as `l 2`, map('k', {inner}, 'n', null) as `m``3`"
+
+    def read(leaf: dict[str, int | None]) -> tuple[object, ...]:
+        inner = {
+            "l`.i": [leaf, None],
+            **{name: value if value is None else 1 for name, value in leaf.items()},
+        }
+        return (leaf, [None, leaf], [("k", inner), ("n", None)])
+
+    first = {**{name: str(number) for number, name in enumerate(ODD)}, **wide}
+    numbers = {name: int(value) for name, value in first.items()}
+    scenario.model(f"select 1 as id, {levels(first)}")
+    scenario.run()
+    assert scenario.rows() == [(1, *read({**numbers}))]
+    old = index_by_id(scenario.table().schema())
+    # Without the first half of the odd names, in another order, and with one new name.
+    gone = ODD[: len(ODD) // 2]
+    second = {name: first[name] for name in reversed(first) if name not in gone} | {"n e.w`": "77"}
+    scenario.model(f"select 2 as id, {levels(second)} union all select 3, null, null, null")
+    scenario.run()
+    padded = {name: None if name in gone else number for name, number in numbers.items()}
+    assert scenario.rows() == [
+        (1, *read({**numbers, "n e.w`": None})),
+        (2, *read({**padded, "n e.w`": 77})),
+        (3, None, [], []),  # see below
+    ]
+    nulls = f"select `s.1` is null, `l 2` is null, `m``3` is null from {scenario.relation()} where id = 3"
+    assert scenario.sql(nulls) == [(True, True, True)]
+    new = index_by_id(scenario.table().schema())
+    assert {field_id: new[field_id].name for field_id in old} == {i: field.name for i, field in old.items()}
+    assert [new[i].name for i in sorted(set(new) - set(old))] == ["n e.w`"] * 4
+    assert scenario.schemas() == 2
+    scenario.run()
+    assert scenario.schemas() == 2
 
 
 def test_fields_are_added_and_padded_at_every_level(scenario: Scenario) -> None:

@@ -1,8 +1,13 @@
 """NOT NULL, renames, columns that somebody else dropped, the plan that changes nothing, and the history."""
 
 import json
+import uuid
+from datetime import time
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import BinaryType, FixedType, IntegerType, NestedField, TimeType, UUIDType
 
 from tests.functional.harness import Scenario
 
@@ -226,6 +231,215 @@ def test_the_plan_changes_nothing(scenario: Scenario) -> None:
     assert "Column `note` is string in the table, and the model returns int." in run.message
     assert scenario.state() == before
     assert scenario.tables() == ["t"]
+
+
+PLAN_ONLY = ("--vars", "sparkevolve_plan_only: true")
+
+
+def test_the_plan_of_several_models_of_which_some_are_refused(scenario: Scenario) -> None:
+    """Each is planned, and dbt fails; nothing is staged, no hook of a model runs, no snapshot is made."""
+    for name in ("t", "refused"):
+        scenario.model("select 1 as id, 'a' as note, named_struct('x', 1) as s", name)
+    scenario.run()
+    before = [scenario.state(name) for name in ("t", "refused")]
+    hook = "insert into {{ this }} values (9, 'hook', null)"
+    scenario.model(
+        "select cast(1 as bigint) as id, named_struct('x', cast(2 as bigint), 'y', 3) as s",
+        pre_hook=hook,
+        post_hook=hook,
+    )
+    scenario.model("select 1 as id, 5 as note, 6 as n", "refused")
+    scenario.model("select id, null as nothing from {{ ref('t') }}", "fresh")
+    scenario.model("select 1 as _file", "fresh_refused")
+    scenario.model("select * from {{ ref('plain') }}", "fresh_on_fresh", unique_key=None)
+    scenario.model("select 1 as z", "plain", materialized="table", unique_key=None, on_schema_change=None)
+    run = scenario.fail(*PLAN_ONLY)
+    messages = {node.node.name: str(node.message) for node in run.result.result or ()}
+    assert {name: messages[name] for name in ("t", "fresh", "fresh_on_fresh", "plain")} == {
+        "t": "planned, nothing was changed",
+        "fresh": "planned, nothing was changed",
+        "fresh_on_fresh": "planned, nothing was changed",
+        "plain": "not incremental, not run",
+    }
+    assert (
+        "The run would be refused: Column `note` is string in the table, and the model returns int."
+        in messages["refused"]
+    )
+    assert "The run would be refused: The model returns the column `_file`" in messages["fresh_refused"]
+    assert (
+        f"{scenario.relation()}\n"
+        "  change     widen `id` from int to bigint\n"
+        "  change     widen `s`.`x` from int to bigint\n"
+        "  change     add field `s`.`y` int\n"
+        "  pad        `note`\n"
+        "  column     `id` = DBT_INTERNAL_SOURCE.`id`\n"
+        "  column     `note` = CAST(NULL AS string)\n"
+        "  column     `s` = DBT_INTERNAL_SOURCE.`s`\n"
+    ) in run.log
+    assert (
+        f"{scenario.relation('fresh')}: would be created from the model\n"
+        "  column     `id`\n"
+        "  warning    `nothing` is a bare NULL, which has no type, and is left out."
+    ) in run.log
+    assert (
+        f"{scenario.relation('fresh_on_fresh')}: would be created from the model\n"
+        "  warning    The model cannot be analysed: [TABLE_OR_VIEW_NOT_FOUND]"
+    ) in run.log
+    assert [scenario.state(name) for name in ("t", "refused")] == before
+    assert scenario.tables() == ["refused", "t"]
+
+
+def test_the_plan_of_a_full_refresh_lists_what_goes(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as note, 2 as n")
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 1 as id, 3 as more, 2 as N", full_refresh_schema="replace")
+    run = scenario.run("--full-refresh", *PLAN_ONLY)
+    assert (
+        f"{scenario.relation()}: would be created from the model\n"
+        "  column     `id`\n"
+        "  column     `more`\n"
+        "  column     `N`\n"
+        "  loses      `note`\n"
+    ) in run.log
+    scenario.model("select 1 as id, 3 as more, 2 as N")
+    run = scenario.run("--full-refresh", *PLAN_ONLY)
+    assert f"{scenario.relation()}\n  change     add column `more` int\n  pad        `note`\n" in run.log
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+
+
+def test_the_plan_knows_the_policy_fail(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as note")
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 1 as id, 3 as more", on_schema_change="fail")
+    for arguments in (PLAN_ONLY, ()):
+        run = scenario.fail(*arguments)
+        assert "In the model only: more. In the table only: note." in run.message
+    scenario.model("select 1 as id, 'b' as note", on_schema_change="fail")
+    scenario.run(*PLAN_ONLY)
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+
+
+def test_a_type_that_spark_lacks_is_refused_and_others_of_another_engine_are_padded(
+    scenario: Scenario, lake: Catalog
+) -> None:
+    """Values of uuid and fixed can be padded only: Spark's string and binary are not what the table has."""
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    types = {"u": UUIDType(), "f": FixedType(4), "b": BinaryType(), "ti": TimeType()}
+    fields = [NestedField(1, "id", IntegerType(), required=False)]
+    fields += [
+        NestedField(n, name, type_, required=False) for n, (name, type_) in enumerate(types.items(), 2)
+    ]
+    table = lake.create_table((scenario.schema, "t"), Schema(*fields))
+    row = {"id": 1, "u": uuid.UUID(int=7).bytes, "f": b"abcd", "b": b"xyz", "ti": time(1, 2)}
+    table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
+    before = scenario.state()
+    for sql in (
+        "select 2 as id",
+        "select 2 as id, cast('01:02:03' as time) as ti",
+        "select 2 as id, null as ti",
+    ):
+        scenario.model(sql)
+        for arguments in ((), PLAN_ONLY):
+            run = scenario.fail(*arguments)
+            assert (
+                "Column `ti` of the table has the Iceberg type time, which Spark can neither read nor write. "
+                "Load this table with an engine that can."
+            ) in run.message
+    assert scenario.state() == before
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("ti")
+    foreign = {
+        "u": ("'00000000-0000-0000-0000-000000000007'", "uuid in the table, and the model returns string"),
+        "f": ("X'61626364'", "fixed[4] in the table, and the model returns binary"),
+    }
+    before = scenario.state()
+    for name, (value, text) in foreign.items():
+        scenario.model(f"select 2 as id, {value} as {name}")
+        assert (
+            f"Column `{name}` is {text}. Return it under a new name, fill that for old rows, and retire the "
+            "old name."
+        ) in scenario.fail().message
+    assert scenario.state() == before
+    scenario.model("select 2 as id, X'616263' as b")
+    for _ in range(2):
+        scenario.run()
+        assert scenario.rows() == [(1, uuid.UUID(int=7), b"abcd", b"xyz"), (2, None, None, b"abc")]
+    assert scenario.types() == {"id": "int", "u": "uuid", "f": "fixed[4]", "b": "binary"}
+    assert scenario.schemas() == 2
+
+
+def test_what_somebody_else_dropped_or_renamed_is_warned_of_at_every_level(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, array(named_struct('x', 1, 'y', 2)) as l, 1 as n, 2 as o")
+    scenario.run()
+    table = scenario.relation()
+    scenario.sql(f"alter table {table} drop column n")
+    scenario.sql(f"alter table {table} drop column l.element.y")
+    scenario.sql(f"alter table {table} rename column o to p")
+    scenario.model("select 2 as id, array(named_struct('x', 1, 'Y', 2)) as l, 'x' as N, 3 as o")
+    run = scenario.run()
+    for warning in (
+        "Column `N` was in the table before, as field 3 of type int, until schema 1 dropped it (schema 0 had "
+        "it last). It is added as a new column: its old values do not come back.",
+        "Column `l`.`element`.`Y` was in the table before, as field 7 of type int, until schema 2 dropped it "
+        "(schema 1 had it last). It is added as a new column: its old values do not come back.",
+        "Column `o` was in the table before, as field 4 of type int, until schema 3 renamed it to `p` "
+        "(schema 2 had it last). It is added as a new column: its old values stay in `p`.",
+    ):
+        assert f"{table}: {warning}" in run.log
+    assert scenario.rows() == [
+        (1, [{"x": 1, "Y": None}], 2, None, None),
+        (2, [{"x": 1, "Y": 2}], None, "x", 3),
+    ]
+    assert scenario.field_ids() == {"id": 1, "l": 2, "p": 4, "N": 9, "o": 10}
+    run = scenario.run()
+    assert "was in the table before" not in run.log
+    assert scenario.schemas() == 5
+
+
+def test_a_column_that_we_added_and_somebody_dropped_is_warned_of(scenario: Scenario) -> None:
+    """Iceberg takes the older schema again, so no schema comes after the one that had the column."""
+    scenario.model("select 1 as id")
+    scenario.run()
+    scenario.model("select 1 as id, 'keep' as note")
+    scenario.run()
+    scenario.sql(f"alter table {scenario.relation()} drop column note")
+    assert scenario.table().metadata.current_schema_id == 0
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    tail = history[history.rindex("  schema 0 (current), ") :]
+    assert (
+        "not changed by a run of sparkevolve\n    dropped `note` (2) string\n  columns now: id (1) int"
+        in tail
+    )
+    scenario.model("select 2 as id, 'again' as note")
+    run = scenario.run()
+    assert (
+        "Column `note` was in the table before, as field 2 of type string, until schema 0 dropped it "
+        "(schema 1 had it last). It is added as a new column: its old values do not come back."
+    ) in run.log
+    assert scenario.field_ids() == {"id": 1, "note": 3}
+    assert scenario.rows() == [(1, None), (2, "again")]
+
+
+def test_the_record_of_a_table_is_bounded(scenario: Scenario, lake: Catalog) -> None:
+    scenario.model("select 1 as id, 1 as c0")
+    scenario.run()
+    ours = {f"sparkevolve.schema.{number}": "{}" for number in range(1000, 1060)}
+    with lake.load_table((scenario.schema, "t")).transaction() as transaction:
+        transaction.set_properties(ours)
+    scenario.model("select 1 as id, " + ", ".join(f"1 as `{'a long name ' * 6}{n}`" for n in range(300)))
+    scenario.run()
+    properties = scenario.table().properties
+    kept = sorted(name for name in properties if name.startswith("sparkevolve.schema."))
+    assert len(kept) == 50
+    assert kept[:2] == ["sparkevolve.schema.1", "sparkevolve.schema.1011"]
+    entry = json.loads(properties["sparkevolve.schema.1"])
+    assert entry["added"] == ["300 fields"]
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert f"dbt run {entry['invocation_id']}\n    added `a long name a long name " in history
 
 
 def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Catalog) -> None:

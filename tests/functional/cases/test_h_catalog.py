@@ -1,10 +1,17 @@
 """Group H of the cases from the field: two libraries, and a cache between them."""
 
+import json
+import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.types import IntegerType, StringType
 
+from dbt.adapters.sparkevolve import catalog
 from tests.functional.harness import Scenario
 
 # A cached table never expires by itself.
@@ -68,6 +75,140 @@ def test_h01_the_batch_reads_what_another_writer_has_committed(
     scenario.run()
     assert scenario.rows() == [(1, "ours", None), (2, "theirs", 7), (3, "ours", None)]
     assert scenario.schemas() == 2
+    assert scenario.tables() == ["t"]
+
+
+def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], None]) -> None:
+    """Let another writer commit once, between the plan of our run and its commit."""
+    ours = catalog._commit_changes
+    waiting = [other_writer]
+
+    def commit(table: Table, *arguments: Any) -> None:
+        if waiting:
+            waiting.pop()()
+        ours(table, *arguments)
+
+    monkeypatch.setattr(catalog, "_commit_changes", commit)
+
+
+def test_h06_two_writers_add_columns(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+
+    def other_writer() -> None:
+        with lake.load_table((scenario.schema, "t")).update_schema() as update:
+            update.add_column("b", StringType())
+            update.add_column("C", IntegerType())
+
+    commit_first(monkeypatch, other_writer)
+    scenario.model("select 1 as id, 2 as a, 3 as c")
+    run = scenario.run()
+    # What the other writer has added in the meantime is not added again, and is not said to be ours.
+    assert f"{scenario.relation()}: add column `a` int" in run.log
+    assert "add column `c`" not in run.log
+    assert scenario.field_ids() == {"id": 1, "b": 2, "C": 3, "a": 4}
+    assert scenario.types() == {"id": "int", "b": "string", "C": "int", "a": "int"}
+    assert scenario.rows() == [(1, None, 3, 2)]
+    assert scenario.schemas() == 3
+    assert scenario.tables() == ["t"]
+    entry = json.loads(scenario.table().properties["sparkevolve.schema.2"])
+    assert entry["added"] == ["`a`"]
+    scenario.run()
+    assert scenario.schemas() == 3
+
+
+def test_h06_the_other_writer_s_column_has_another_type(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    before = scenario.rows()
+
+    def other_writer() -> None:
+        with lake.load_table((scenario.schema, "t")).update_schema() as update:
+            update.add_column("c", StringType())
+
+    commit_first(monkeypatch, other_writer)
+    scenario.model("select 1 as id, 2 as a, 3 as c")
+    run = scenario.fail()
+    assert "Column `c` is string in the table, and the model returns int." in run.message
+    assert "delete from" not in run.log.lower()
+    assert scenario.columns() == ["id", "c"]
+    assert scenario.rows() == [(*before[0], None)]
+    assert len(scenario.snapshots()) == 1
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["t"]
+
+
+def test_h06_another_writer_each_time(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    ours = catalog._commit_changes
+    times: list[float] = []
+
+    def commit(table: Table, *arguments: Any) -> None:
+        times.append(time.monotonic())
+        with lake.load_table((scenario.schema, "t")).update_schema() as update:
+            update.add_column(f"b{len(times)}", StringType())
+        ours(table, *arguments)
+
+    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    scenario.model("select 1 as id, 2 as a", commit_retries=3)
+    run = scenario.fail()
+    assert (
+        f"The columns of {scenario.relation()} could not be changed in 4 attempts (add column `a` int), "
+        "because other writers changed or locked the table each time (last answer: Requirement failed: "
+        "current schema id has changed: expected 3, found 4). None of it was done, and no row was written. "
+        "Run the model again, or raise `commit_retries`."
+    ) in run.message
+    # Each wait is at least half of 50, 100, 200 ms.
+    waits = [after - before for before, after in pairwise(times)]
+    assert all(wait >= least for wait, least in zip(waits, (0.025, 0.05, 0.1), strict=True))
+    assert scenario.columns() == ["id", "b1", "b2", "b3", "b4"]
+    assert len(scenario.snapshots()) == 1
+    assert scenario.tables() == ["t"]
+
+
+def test_g12_the_answer_of_the_schema_commit_is_lost(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    ours = catalog._commit_changes
+
+    def commit(table: Table, *arguments: Any) -> None:
+        ours(table, *arguments)
+        raise OSError("the connection was reset")
+
+    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    scenario.model("select 1 as id, 2 as n")
+    run = scenario.run()
+    assert f"{scenario.relation()}: add column `n` int" in run.log
+    assert scenario.rows() == [(1, 2)]
+    assert scenario.schemas() == 2
+
+
+def test_g12_the_schema_commit_did_not_happen(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    before = scenario.state()
+
+    def commit(table: Table, *arguments: Any) -> None:
+        raise OSError("the connection was reset")
+
+    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    scenario.model("select 1 as id, 2 as n, 3 as o")
+    run = scenario.fail()
+    assert (
+        f"The columns of {scenario.relation()} could not be changed (add column `n` int; add column `o` "
+        "int). The catalog's answer: the connection was reset. None of these changes was made, and no row "
+        "was written."
+    ) in run.message
+    assert scenario.state() == before
     assert scenario.tables() == ["t"]
 
 

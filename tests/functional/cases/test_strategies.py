@@ -18,9 +18,9 @@ OVERWRITTEN = [(2, "B", None, 7), (3, "C", None, 8)]
 
 
 def loads(run: Run) -> list[str]:
-    """The statements of a run that write, without what dbt puts in front of them."""
-    texts = [re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL).strip() for text in run.log.split("\n\n")]
-    return [text.split("\n")[0] for text in texts if re.match(r"(DELETE|INSERT|MERGE|ALTER)\b", text)]
+    """The first lines of the statements of a run that write."""
+    sent = re.findall(r"^On model\.case\.t: /\*.*?\*/\s*(\S+)(.*?)$", run.log, re.DOTALL | re.MULTILINE)
+    return [verb + rest for verb, rest in sent if verb in ("ALTER", "DELETE", "INSERT", "MERGE")]
 
 
 def history(scenario: Scenario, name: str = "t") -> list[int]:
@@ -276,11 +276,9 @@ def test_keep_reaches_into_structs_and_not_into_lists(scenario: Scenario) -> Non
         **config,
     )
     scenario.run()
-    assert scenario.rows() == [
-        (1, {"x": 10, "y": 2}, [{"x": 10, "y": None}]),
-        (2, {"x": 20, "y": None}, None),
-        (3, None, None),
-    ]
+    # Through Spark: PyIceberg 0.12 reads a NULL list of structs as an empty one.
+    found = scenario.sql(f"select id, to_json(s), to_json(l) from {scenario.relation()} order by id")
+    assert found == [(1, '{"x":10,"y":2}', '[{"x":10}]'), (2, '{"x":20}', None), (3, None, None)]
 
 
 @PUBLISH
@@ -551,15 +549,15 @@ def test_h13_a_reserved_branch_gets_the_rows(
     if method != "session":
         pytest.skip("a server has its own settings")
     scenario = scenario_factory(spark_config={**profile_target["spark_config"], "spark.wap.branch": "audit"})
-    wap = {"tblproperties": {"write.wap.enabled": "true"}}
-    scenario.model("select 1 as id, 'a' as v", **wap)
+    scenario.model("select 1 as id, 'a' as v")
     scenario.run()
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('write.wap.enabled' = 'true')")
     before = history(scenario)
     for sql, rows in (
         ("select 1 as id, 'z' as v, 2 as n", [(1, "z", 2)]),
         ("select 3 as id, 'y' as v, n + 1 as n from {{ this }}", [(1, "z", 2), (3, "y", 3)]),
     ):
-        scenario.model(sql, **wap)
+        scenario.model(sql)
         scenario.run()
         audited = scenario.table().scan().use_ref("audit").to_arrow().to_pylist()
         assert sorted(tuple(row.values()) for row in audited) == rows

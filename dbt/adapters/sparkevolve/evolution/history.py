@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, NestedField
 
-from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.names import fold, path_text
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
 from dbt.adapters.sparkevolve.evolution.types import children, type_text
 
 
@@ -32,6 +33,42 @@ def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
     gone = (entry for field_id, entry in before.items() if field_id not in after)
     texts.extend(f"dropped {path_text(path)} ({f.field_id}) {type_text(f.field_type)}" for path, f in gone)
     return tuple(texts)
+
+
+def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[tuple[str, ...], FormerColumn]:
+    """Return what the table once had under a name that its current schema lacks.
+
+    Args:
+        schemas: all that the table has had.
+        current: the one that it has. It may be an older one: dropping the newest column brings the schema
+            from before it back, under its id.
+
+    Returns:
+        By folded path, in which names of what encloses the field are those of today. What was in a struct
+        that is gone itself is left out: it comes and goes with that.
+    """
+    now = {field_id: path for field_id, (path, _) in _fields(current)}
+    ordered = sorted(schemas, key=lambda schema: schema.schema_id)
+    former: dict[tuple[str, ...], FormerColumn] = {}
+    for schema, following in zip(ordered, [*ordered[1:], current], strict=True):
+        names_after = {field_id: fold(path[-1]) for field_id, (path, _) in _fields(following)}
+        ids = {path: field_id for field_id, (path, _) in _fields(schema)}
+        for field_id, (path, f) in _fields(schema):
+            name = fold(f.name)
+            parent = now.get(ids[path[:-1]]) if len(path) > 1 else ()
+            kept = names_after.get(field_id) == name
+            if parent is None or kept or (field_id in now and fold(now[field_id][-1]) == name):
+                continue
+            place = (*(fold(part) for part in parent), name)
+            former[place] = FormerColumn(
+                f.name,
+                field_id,
+                type_text(f.field_type),
+                schema.schema_id,
+                following.schema_id,
+                renamed_to=path_text(now[field_id]) if field_id in now else "",
+            )
+    return former
 
 
 def _fields(schema: Schema) -> Iterable[tuple[int, tuple[tuple[str, ...], NestedField]]]:

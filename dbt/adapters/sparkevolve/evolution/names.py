@@ -35,6 +35,17 @@ def is_reserved(name: str) -> bool:
     return fold(name) in RESERVED_NAMES
 
 
+def is_readable_by_hive(name: str) -> bool:
+    """Tell whether a Hive metastore can read a struct type that has a field ``name``.
+
+    It writes types without quotes around names, and takes one apart where Hive's TypeInfoUtils says so: at
+    each UTF-16 character that is no letter, digit, underscore, dot, space or dollar.
+    """
+    return bool(name) and all(
+        c in "_. $" or (ord(c) < 0x10000 and (c.isalpha() or c.isdecimal())) for c in name
+    )
+
+
 def quote(name: str) -> str:
     """Return ``name`` as a Spark SQL identifier: in backticks, with each backtick in it doubled."""
     return "`" + name.replace("`", "``") + "`"

@@ -23,7 +23,6 @@ from dbt.adapters.sparkevolve.evolution.names import (
     fold,
     is_reserved,
     path_text,
-    quote,
 )
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths, Holder
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -220,10 +219,11 @@ class _Planner:
             self.refusals.append(refuse(path))
         elif parent:
             self.changes.append(AddField(path, new.field_type))
+            self._warn_of_former(path)
         else:
             doc = (self.policy.docs or {}).get(fold(new.name)) or None
             self.changes.append(AddColumn((new.name,), new.field_type, doc))
-            self._warn_of_former(new)
+            self._warn_of_former(path)
         yield StructMember(new.name, new.name, Keep())
 
     def _rename(self, path: Path, old: NestedField, name: str) -> None:
@@ -328,15 +328,19 @@ class _Planner:
         if doc is not None and doc != (old.doc or ""):
             self.changes.append(SetDoc((path[0],), doc))
 
-    def _warn_of_former(self, new: NestedField) -> None:
-        former = self.policy.facts.former.get(fold(new.name))
-        if former is not None:
-            self.warnings.append(
-                f"Column {quote(new.name)} was in the table before, as field {former.field_id} of type "
-                f"{former.type}, until schema {former.dropped_by_schema_id} dropped it (schema "
-                f"{former.last_schema_id} had it last). It is added as a new column: its old values do not "
-                "come back."
-            )
+    def _warn_of_former(self, path: Path) -> None:
+        former = self.policy.facts.former.get(tuple(map(fold, path)))
+        if former is None:
+            return
+        if former.renamed_to:
+            end, values = f"renamed it to {former.renamed_to}", f"its old values stay in {former.renamed_to}"
+        else:
+            end, values = "dropped it", "its old values do not come back"
+        self.warnings.append(
+            f"Column {path_text(path)} was in the table before, as field {former.field_id} of type "
+            f"{former.type}, until schema {former.dropped_by_schema_id} {end} (schema "
+            f"{former.last_schema_id} had it last). It is added as a new column: {values}."
+        )
 
     def _needs_descent(self, type_: IcebergType) -> bool:
         """Tell whether a type that both sides share has something inside that needs a change all the same."""

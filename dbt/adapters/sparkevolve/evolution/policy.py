@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class FormerColumn:
-    """A top-level column that the table had once, and that somebody has dropped.
+    """A column, or a field in one, that the table had once under this name, and no longer has.
 
     Attributes:
         name: its name when it was last there.
@@ -14,6 +14,7 @@ class FormerColumn:
         type: its type, as text.
         last_schema_id: the last schema that had it.
         dropped_by_schema_id: the first schema without it.
+        renamed_to: its path now, in backticks; empty if it was dropped.
     """
 
     name: str
@@ -21,6 +22,7 @@ class FormerColumn:
     type: str
     last_schema_id: int
     dropped_by_schema_id: int
+    renamed_to: str = ""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class TableFacts:
 
     Attributes:
         format_version: of the Iceberg table format.
-        former: columns that somebody dropped, by folded name.
+        former: columns and fields that somebody dropped or renamed, by folded path.
         partition_names: by the folded name of each field that any partition spec of the table has had, the
             id of the only column or field whose dotted path that may be: of the one that it repeats. None
             if it repeats none.
@@ -37,7 +39,7 @@ class TableFacts:
     """
 
     format_version: int = 2
-    former: Mapping[str, FormerColumn] = field(default_factory=dict)
+    former: Mapping[tuple[str, ...], FormerColumn] = field(default_factory=dict)
     partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()
 

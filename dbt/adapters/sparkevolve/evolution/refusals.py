@@ -65,6 +65,16 @@ def reserved(name: str) -> Refusal:
     )
 
 
+def unreadable_by_hive(path: Path) -> Refusal:
+    """A field whose name would keep a Hive metastore from reading the column's type ever again."""
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The model returns the field {path_text(path)}, and a Hive metastore cannot read a type with "
+        "such a name in it: after it is stored, the metastore refuses every other change of the table.",
+        remedy="Give the field a name of letters, digits, underscores, dots and spaces in the model.",
+    )
+
+
 def same_path(path: Path) -> Refusal:
     """A new column or field whose dotted path, or one in it, is that of another."""
     return Refusal(
@@ -188,12 +198,12 @@ def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
 
 
 def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
-    """A column that Spark cannot write at all."""
+    """A column for which Spark has no type: it cannot even open the table."""
     return Refusal(
         columns=(".".join(path),),
         types=(str(type_),),
-        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark cannot "
-        "write.",
+        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark "
+        "can neither read nor write.",
         remedy="Load this table with an engine that can.",
     )
 

@@ -5,7 +5,7 @@ as string, and ``void``, the type of a bare NULL, which is left out: there is no
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Union
 
@@ -20,6 +20,7 @@ _ONE_WORD = frozenset(
 )
 # One word, an interval with its units, or a word with a length: decimal(10,2), time(6), geometry(4326).
 _LEAF = re.compile(r"(interval [a-z]+(?: to [a-z]+)?|\w+)(\([\w, :]*\))?")
+_NO_FIELDS = "struct<>"
 _WITH_LENGTH = ("decimal(", "char(", "varchar(")
 
 
@@ -160,7 +161,8 @@ class Note:
 
     Attributes:
         path: where it is.
-        type: its type, as Spark names it; ``void`` is left out, any other is stored as string.
+        type: its type, as Spark names it; ``void`` and ``struct<>`` are left out, any other is stored as
+            string.
     """
 
     path: tuple[str, ...]
@@ -173,6 +175,8 @@ class Note:
                 "model to add it."
             )
         where = path_text(self.path)
+        if self.type == _NO_FIELDS:
+            return f"{where} is a struct without fields, which cannot be stored, and is left out."
         return f"{where} is of the type {self.type}, which Iceberg lacks, and is stored as string."
 
 
@@ -255,11 +259,31 @@ def _store_struct(
     value: str, type_: Struct, path: tuple[str, ...], notes: list[Note], depth: int
 ) -> str | None:
     parts: list[str] = []
+    if not type_.fields:
+        notes.append(Note(path, _NO_FIELDS))
     for name, field_type in type_.fields:
         expression = _store(f"{value}.{quote(name)}", field_type, (*path, name), notes, depth)
         if expression is not None:
             parts.append(f"{string_literal(name)}, {expression}")
     return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))" if parts else None
+
+
+def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each field inside a column, outer ones first; not of the columns themselves."""
+
+    def walk(path: tuple[str, ...], type_: SparkType) -> Iterator[tuple[str, ...]]:
+        if isinstance(type_, Struct):
+            for name, field_type in type_.fields:
+                if path:
+                    yield (*path, name)
+                yield from walk((*path, name), field_type)
+        elif isinstance(type_, Array):
+            yield from walk((*path, "element"), type_.element)
+        elif isinstance(type_, Map):
+            yield from walk((*path, "key"), type_.key)
+            yield from walk((*path, "value"), type_.value)
+
+    return walk((), columns)
 
 
 def top_level_names(notes: Sequence[Note]) -> frozenset[str]:

@@ -79,6 +79,15 @@ def spark_type(iceberg_type: IcebergType) -> str:
         raise NoSparkType(iceberg_type) from None
 
 
+def has_spark_type(iceberg_type: IcebergType) -> bool:
+    """Tell whether Spark has a type for ``iceberg_type`` and all that is in it."""
+    try:
+        spark_type(iceberg_type)
+    except NoSparkType:
+        return False
+    return True
+
+
 def type_text(iceberg_type: IcebergType) -> str:
     """Return a type as a person reads it in a message: Spark's name for it, or Iceberg's own."""
     try:

@@ -1,0 +1,67 @@
+"""What the documentation says of the tests is what the tests are."""
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "dbt-tests.md"
+
+
+def suites() -> dict[str, tuple[list[str], list[str]]]:
+    """Return by file which suites of dbt-tests-adapter run as they are, and which with something changed.
+
+    A class of our own between the two counts as a change. A suite that runs in both ways is listed with
+    those that are changed.
+    """
+    found = {}
+    for path in sorted((ROOT / "tests" / "functional" / "adapter").glob("test_*.py")):
+        classes = {n.name: n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}
+        imported = {
+            alias.name
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dbt.tests")
+            for alias in node.names
+        }
+        plain: dict[str, None] = {}
+        adapted: dict[str, None] = {}
+        for node in classes.values():
+            if node.name.startswith("Test") and node.name not in imported:
+                names, changed = _bases(node, classes)
+                for name in names:
+                    (adapted if changed else plain)[name] = None
+        kept = [name for name in plain if name not in adapted]
+        found[path.stem.removeprefix("test_").replace("_", " ")] = (kept, list(adapted))
+    return found
+
+
+def _bases(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> tuple[list[str], bool]:
+    """Return the suites that a class runs, and whether it or a class of ours between changes something."""
+    names: list[str] = []
+    changed = any(not isinstance(statement, ast.Pass | ast.Expr) for statement in node.body)
+    for base in node.bases:
+        name = base.id if isinstance(base, ast.Name) else base.attr if isinstance(base, ast.Attribute) else ""
+        if name in classes:
+            inner, inner_changed = _bases(classes[name], classes)
+            names += inner
+            changed = changed or inner_changed
+        else:
+            names.append(name)
+    return names, changed
+
+
+def test_the_page_lists_the_suites_that_are_run() -> None:
+    listed = {}
+    rows = re.findall(r"^\| ([a-z ]+) \| (.*) \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
+    for file, plain, adapted in rows:
+        listed[file] = (re.findall(r"`(\w+)`", plain), re.findall(r"`(\w+)`", adapted))
+    listed.pop("file")
+    assert listed == {file: both for file, both in suites().items() if any(both)}
+
+
+def test_what_the_page_says_is_left_out_is_not_run() -> None:
+    run = {name for both in suites().values() for names in both for name in names}
+    left_out = PAGE.read_text().split("## Left out")[1]
+    named = set(re.findall(r"`(Base\w+)`", left_out))
+    assert len(named) > 50
+    assert named & run == set()
