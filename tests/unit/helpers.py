@@ -4,6 +4,7 @@ from itertools import count
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import (
@@ -28,6 +29,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 TYPES: dict[str, IcebergType] = {
@@ -95,6 +97,29 @@ def relation(identifier: str, schema: str = "db", database: str | None = "lake")
 def append(table: Table, rows: list[dict[str, object]]) -> None:
     """Append rows in one commit."""
     table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+
+
+def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: Exception | str) -> list[str]:
+    """Let commits of the gateway's real catalog go wrong, one answer each; return what was called.
+
+    ``"ok"`` commits, an exception is raised instead of the commit, and one whose text begins with ``lost``
+    after it.
+    """
+    catalog = lake._catalog
+    real, waiting, calls = catalog.commit_table, list(answers), []
+
+    def commit_table(*args: object, **kwargs: object) -> object:
+        answer = waiting.pop(0) if waiting else "ok"
+        calls.append(str(answer))
+        if isinstance(answer, Exception) and not str(answer).startswith("lost"):
+            raise answer
+        response = real(*args, **kwargs)  # type: ignore[arg-type]
+        if isinstance(answer, Exception):
+            raise answer
+        return response
+
+    monkeypatch.setattr(catalog, "commit_table", commit_table)
+    return calls
 
 
 SETTINGS: dict[str, Any] = {

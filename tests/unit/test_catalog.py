@@ -48,7 +48,7 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.statements import insert_statement
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import append, columns, mapping, relation, struct
+from tests.unit.helpers import answering, append, columns, mapping, relation, struct
 
 Decide = Callable[[Schema, TableFacts], EvolutionPlan]
 
@@ -516,29 +516,6 @@ def test_a_schema_that_comes_back_is_told_and_known(
 
 
 # Answers that are lost, and commits that fail
-
-
-def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: Exception | str) -> list[str]:
-    """Let commits of the gateway's real catalog go wrong, one answer each; return what was called.
-
-    ``"ok"`` commits, an exception is raised instead of the commit, and one whose text begins with ``lost``
-    after it.
-    """
-    catalog = lake._catalog
-    real, waiting, calls = catalog.commit_table, list(answers), []
-
-    def commit_table(*args: object, **kwargs: object) -> object:
-        answer = waiting.pop(0) if waiting else "ok"
-        calls.append(str(answer))
-        if isinstance(answer, Exception) and not str(answer).startswith("lost"):
-            raise answer
-        response = real(*args, **kwargs)  # type: ignore[arg-type]
-        if isinstance(answer, Exception):
-            raise answer
-        return response
-
-    monkeypatch.setattr(catalog, "commit_table", commit_table)
-    return calls
 
 
 @pytest.mark.parametrize(

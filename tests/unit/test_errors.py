@@ -5,8 +5,13 @@ from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve import errors
 from dbt.adapters.sparkevolve.errors import (
+    AuditError,
+    AuditFailure,
     ConnectionLostError,
     EvolutionRefusedError,
+    PublishConflictError,
+    PublishError,
+    RepeatedKeyError,
     SparkEvolveError,
     StatementError,
     short_message,
@@ -236,3 +241,69 @@ def test_every_error_of_ours_is_one_that_dbt_shows() -> None:
     assert {kind.__name__ for kind in own if kind not in raised} == {"AuditFailure"}
     assert len(raised) > 10
     assert all(issubclass(error, SparkEvolveError | DbtRuntimeError) for error in raised)
+
+
+def test_an_evolution_that_a_full_refresh_was_refused_names_the_way_out() -> None:
+    refusals = [Refusal(("a",), "A is wrong.", "Mend it.")]
+    error = EvolutionRefusedError("`lake`.`db`.`t`", refusals, is_full_refresh=True)
+    assert error.msg == (
+        "The batch cannot be loaded into `lake`.`db`.`t`, and nothing was written to it:\n"
+        "  * A is wrong. Mend it.\n"
+        "With `full_refresh_schema: replace` the full refresh takes the model's columns as they are, and no "
+        "others."
+    )
+    assert error.refusals == tuple(refusals)
+
+
+def test_a_publication_that_always_met_others_says_how_often_it_was_tried() -> None:
+    error = PublishConflictError("`lake`.`db`.`t`", 5)
+    assert error.msg == (
+        "The batch was loaded into `lake`.`db`.`t` 5 times, and each time other writers had committed to the "
+        "table meanwhile, so it was not published: it would have undone what they did. The table's rows are "
+        "theirs, none of this run's is visible. Run the model again when the table is quieter, or raise "
+        "`commit_retries`."
+    )
+    assert (error.relation, error.attempts) == ("`lake`.`db`.`t`", 5)
+    assert (
+        "`t` once, and other writers had committed to the table meanwhile,"
+        in PublishConflictError("`t`", 1).msg
+    )
+
+
+def test_a_publication_that_was_refused_keeps_the_answer() -> None:
+    error = PublishError("`lake`.`db`.`t`", "disk full")
+    assert error.msg == (
+        "The batch was loaded into a branch of `lake`.`db`.`t` but could not be published. The catalog's "
+        "answer: disk full. Readers see the table as it was before, unless the catalog did publish and could "
+        "not say so; the next run finds out."
+    )
+    assert error.relation == "`lake`.`db`.`t`"
+
+
+def test_audits_that_rows_fail_are_listed_with_some_of_the_rows() -> None:
+    failures = [
+        AuditFailure("x > 0", 1, ("id", "x"), (("7", None),)),
+        AuditFailure("y is not null", 12, ("id",), (("1",), ("",), ("it's",))),
+    ]
+    error = AuditError("`lake`.`db`.`t`", failures)
+    assert error.msg == (
+        "The batch of `lake`.`db`.`t` was not published, since rows in it do not satisfy the model's audits. "
+        "The rows of the table are as they were.\n"
+        "  * x > 0: 1 row, such as id = 7, x = NULL\n"
+        "  * y is not null: 12 rows, such as id = 1; id = ; id = it's"
+    )
+    assert error.relation == "`lake`.`db`.`t`"
+    assert error.failures == tuple(failures)
+
+
+def test_keys_that_are_repeated_are_shown_with_their_number() -> None:
+    error = RepeatedKeyError("`lake`.`db`.`t`", ["Id", "day"], [["1", None, "2"], ["2", "x", "3"]])
+    assert error.msg == (
+        "The model returns several rows with the same unique_key, and `merge` cannot tell which of them is "
+        "to update `lake`.`db`.`t`: Id = 1, day = NULL (2 rows); Id = 2, day = x (3 rows). No row was "
+        "written. Return one row for each key, or use `incremental_strategy: delete+insert`, which replaces "
+        "all rows of a key by those returned."
+    )
+    assert error.relation == "`lake`.`db`.`t`"
+    assert error.unique_key == ("Id", "day")
+    assert error.examples == (("1", None, "2"), ("2", "x", "3"))

@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.staging import (
     ABANDONED_AFTER_MS,
     OWNER_PROPERTY,
     is_abandoned,
+    is_running,
     is_staging_of,
     staging_properties,
     staging_relation,
@@ -149,3 +150,27 @@ def test_an_owner_that_cannot_be_read_counts_by_age(owner: str) -> None:
 
 def test_a_batch_is_abandoned_after_two_days() -> None:
     assert ABANDONED_AFTER_MS == 2 * 24 * 60 * 60 * 1000
+
+
+def test_bounds_are_kept_for_the_keys_and_for_nothing_else() -> None:
+    assert staging_properties(["Id", "a.b", "q`q"]) == {
+        **staging_properties(),
+        "write.metadata.metrics.column.Id": "truncate(16)",
+        "write.metadata.metrics.column.a.b": "truncate(16)",
+        "write.metadata.metrics.column.q`q": "truncate(16)",
+    }
+
+
+def test_a_process_runs_or_not(dead_pid: int, live_pid: int) -> None:
+    assert is_running(live_pid)
+    assert is_running(os.getpid())
+    assert not is_running(dead_pid)
+
+
+def test_a_process_of_somebody_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(pid: int, signal: int) -> None:
+        assert (pid, signal) == (7, 0)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    assert is_running(7)

@@ -195,8 +195,9 @@ class PublishConflictError(SparkEvolveError):
     """
 
     def __init__(self, relation: str, attempts: int) -> None:
+        times = f"{attempts} times, and each time" if attempts != 1 else "once, and"
         super().__init__(
-            f"The batch was loaded into {relation} {attempts} times, and each time other writers had "
+            f"The batch was loaded into {relation} {times} other writers had "
             "committed to the table meanwhile, so it was not published: it would have undone what they did. "
             "The table's rows are theirs, none of this run's is visible. Run the model again when the table "
             "is quieter, or raise `commit_retries`."

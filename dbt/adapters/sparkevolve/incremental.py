@@ -302,6 +302,7 @@ class IncrementalAdapter(PlanningAdapter):
             )
             load.cut_again()
             try:
+                # A new connection is a new session.
                 if load.partition_overwrite:
                     self.set_partition_overwrite(load.partition_overwrite)
                 for sql in load.steps[: step + 1]:

@@ -1,0 +1,631 @@
+"""The adapter's part of a load, with a real catalog, and a list of statements in place of Spark."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dbt.adapters.contracts.connection import AdapterResponse
+from dbt_common.clients.agate_helper import table_from_data_flat
+from dbt_common.exceptions import DbtRuntimeError
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException
+
+from dbt.adapters.sparkevolve import catalog as catalog_module
+from dbt.adapters.sparkevolve.branches import branch_name
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.errors import (
+    AuditError,
+    AuditFailure,
+    ConnectionLostError,
+    EvolutionRefusedError,
+    PublishConflictError,
+    RepeatedKeyError,
+)
+from dbt.adapters.sparkevolve.evolution.statements import (
+    count_violations,
+    drop_branch,
+    loaded_rows,
+    repeated_keys,
+    snapshot_statement,
+    some_violations,
+)
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.load import Load
+from dbt.adapters.sparkevolve.planning import Node
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import SETTINGS, answering, append, columns, relation
+
+TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
+MAIN = "`lake`.`db`.`t`"
+ROW: dict[str, object] = {"ID": 1, "x": 2}
+LEFT_OVER = "sparkevolve_ffffffff_1_00000000_0123abcd"
+
+Answer = Exception | list[list[Any]] | Callable[[str], None] | None
+
+
+class Connections:
+    """Takes statements down, and gives the next of the answers to each."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+        self.answers: list[Answer] = []
+
+    def execute(self, sql: str, **_: object) -> tuple[AdapterResponse, Any]:
+        self.sent.append(sql)
+        answer = self.answers.pop(0) if self.answers else None
+        if isinstance(answer, Exception):
+            raise answer
+        if callable(answer):
+            answer(sql)
+            answer = None
+        rows = answer or []
+        names = [f"c{n}" for n in range(len(rows[0]))] if rows else []
+        table = table_from_data_flat([dict(zip(names, row, strict=True)) for row in rows], names)
+        return AdapterResponse("sent"), table
+
+    def reconnect(self) -> None:
+        self.sent.append("-- reconnect")
+
+    def get_thread_connection(self) -> "Connections":
+        return self
+
+    @property
+    def handle(self) -> "Connections":
+        return self
+
+    def set_partition_overwrite(self, mode: str | None) -> None:
+        self.sent.append(f"-- {mode}")
+
+
+class Adapter(SparkEvolveAdapter):
+    """The adapter without a profile."""
+
+    def __init__(self, catalog: IcebergCatalog) -> None:
+        self.catalog = catalog
+        self.connections: Any = Connections()
+        self._nodes: dict[int, Node] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+
+@pytest.fixture(autouse=True)
+def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalog_module, "_FIRST_WAIT_SECONDS", 0.001)
+
+
+@pytest.fixture
+def adapter(lake: IcebergCatalog) -> Adapter:
+    return Adapter(lake)
+
+
+@pytest.fixture
+def start(adapter: Adapter, make_table: MakeTable) -> Callable[..., Load]:
+    """Begin a load of rows into a table that has a row."""
+
+    def started(*rows: dict[str, object], batch: str = "ID int, x int", **settings: Any) -> Load:
+        make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
+        make_table(columns(batch), *([list(rows)] if rows else []), name=str(STAGED.identifier))
+        base = adapter.begin_load(TARGET)
+        return adapter.evolve(base, TARGET, STAGED, {**SETTINGS, **settings}, {})
+
+    return started
+
+
+Start = Callable[..., Load]
+
+
+def cut(other: Catalog, load: Load, branch: str | None = None) -> None:
+    """Do what the statement that cuts a branch off does."""
+    with other.load_table("db.t").manage_snapshots() as manage:
+        manage.create_branch(load.base.cut_at or 0, branch or str(load.branch))
+
+
+def insert(other: Catalog, load: Load, x: int = 5) -> None:
+    """Do what an INSERT into the branch does."""
+    table = other.load_table("db.t")
+    rows = pa.Table.from_pylist([{"id": 1, "x": x}], schema=table.schema().as_arrow())
+    table.append(rows, branch=str(load.branch))
+
+
+def xs(lake: IcebergCatalog) -> list[int]:
+    return sorted(row["x"] for row in lake.load(TARGET).scan().to_arrow().to_pylist())
+
+
+def refs(lake: IcebergCatalog) -> set[str]:
+    return set(lake.load(TARGET).metadata.refs)
+
+
+# Beginning
+
+
+def test_a_run_removes_branches_that_others_have_left(
+    adapter: Adapter, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(columns("id int"), [{"id": 1}])
+    for name in (LEFT_OVER, LEFT_OVER.replace("_1_", "_2_"), branch_name(), "somebody_s"):
+        with other.load_table("db.t").manage_snapshots() as manage:
+            manage.create_branch(other.load_table("db.t").metadata.current_snapshot_id or 0, name)
+    monkeypatch.setattr(catalog_module.time, "time", lambda: 10.0**10)
+    adapter.connections.answers = [DbtRuntimeError("another run has removed it")]
+    base = adapter.begin_load(TARGET)
+    assert adapter.connections.sent == [
+        drop_branch(MAIN, LEFT_OVER),
+        drop_branch(MAIN, LEFT_OVER.replace("_1_", "_2_")),
+    ]
+    assert base.head == other.load_table("db.t").metadata.current_snapshot_id
+
+
+@pytest.mark.parametrize(("shown", "ref"), [("<undefined>", "main"), ("audit", "audit")])
+def test_spark_is_asked_for_the_branch_that_writes_are_reserved_to(
+    adapter: Adapter, make_table: MakeTable, shown: str, ref: str
+) -> None:
+    make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
+    adapter.connections.answers = [[["spark.wap.branch", shown]]]
+    assert adapter.begin_load(TARGET).ref == ref
+    assert adapter.connections.sent == ["SET spark.wap.branch"]
+
+
+def test_a_run_that_has_nothing_to_remove_asks_spark_nothing(adapter: Adapter, start: Start) -> None:
+    load = start(ROW)
+    assert adapter.connections.sent == []
+    assert adapter._node.load is load
+    assert load.batch.rows == 1
+
+
+def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(
+    adapter: Adapter, start: Start
+) -> None:
+    with pytest.raises(EvolutionRefusedError) as raised:
+        start({"ID": "a"}, batch="ID string", strategy="full_refresh")
+    assert "With `full_refresh_schema: replace`" in raised.value.msg
+    assert raised.value.relation == MAIN
+    with pytest.raises(EvolutionRefusedError) as raised:
+        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+    assert "full_refresh_schema" not in raised.value.msg
+    assert adapter._node.load is None
+
+
+# Publishing
+
+
+def test_a_load_is_published(adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start) -> None:
+    load = start(ROW)
+    cut(other, load)
+    insert(other, load)
+    assert adapter.publish(load, is_last=False)
+    assert load.branch is None
+    assert xs(lake) == [1, 5]
+    assert refs(lake) == {"main"}
+    assert adapter.connections.sent == []
+
+
+def test_a_load_that_changes_nothing_leaves_no_branch(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW)
+    cut(other, load)
+    assert adapter.publish(load, is_last=False)
+    assert load.branch is None
+    assert refs(lake) == {"main"}
+
+
+def test_a_branch_of_nothing_that_cannot_be_removed_is_no_error(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW)
+    cut(other, load)
+    answering(lake, monkeypatch, OSError("disk full"))
+    assert adapter.publish(load, is_last=True)
+    assert xs(lake) == [1]
+
+
+def test_a_table_that_has_moved_is_loaded_again_unless_it_was_the_last_time(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start(ROW, commit_retries=2)
+    cut(other, load)
+    insert(other, load)
+    append(other.load_table("db.t"), [{"id": 9, "x": 9}])
+    with pytest.raises(PublishConflictError) as raised:
+        adapter.publish(load, is_last=True)
+    assert (raised.value.relation, raised.value.attempts) == (MAIN, 3)
+    assert refs(lake) == {"main", load.branch}
+    assert not adapter.publish(load, is_last=False)
+    assert refs(lake) == {"main"}
+    assert xs(lake) == [1, 9]
+
+
+def test_a_conflict_without_retries_is_told_as_what_it_is(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW, commit_retries=0)
+    cut(other, load)
+    insert(other, load)
+    real = lake._catalog.commit_table
+
+    def commit_table(*args: Any) -> Any:
+        append(other.load_table("db.t"), [{"id": 9, "x": 9}])
+        return real(*args)
+
+    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    with pytest.raises(PublishConflictError):
+        adapter.publish(load, is_last=True)
+    assert xs(lake) == [1, 9]
+
+
+@pytest.mark.parametrize("rows", [[ROW], []])
+def test_a_direct_load_and_an_empty_one_have_nothing_to_publish(
+    adapter: Adapter, lake: IcebergCatalog, start: Start, rows: list[dict[str, object]]
+) -> None:
+    load = start(*rows, publish="direct" if rows else "branch")
+    before = lake.load(TARGET).metadata_location
+    assert adapter.publish(load, is_last=True)
+    assert lake.load(TARGET).metadata_location == before
+
+
+def test_a_newer_table_is_published_through_spark(
+    adapter: Adapter, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_module, "NEWEST_FORMAT_TO_COMMIT", 1)
+    load = start(ROW)
+    statements = load.fast_forward
+    cut(other, load)
+    insert(other, load)
+    assert adapter.publish(load, is_last=True)
+    assert adapter.connections.sent == statements
+
+
+def test_at_its_end_a_node_gives_back_what_it_has(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW)
+    cut(other, load)
+    adapter._node.staged.append(STAGED)
+    assert adapter.is_still_at_base(load)
+    lock = adapter._node.lock
+    assert lock is not None
+    assert lock.locked()
+    adapter.post_model_hook(None, None)
+    assert refs(lake) == {"main"}
+    assert lake.find(STAGED) is None
+    assert not lock.locked()
+    assert adapter._nodes == {}
+    adapter.post_model_hook(None, None)
+
+
+# Several threads
+
+
+def test_a_second_thread_waits_and_finds_out_whether_the_table_has_moved(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    first = start(ROW)
+    cut(other, first)
+    insert(other, first)
+    assert adapter.is_still_at_base(first)
+    answers: dict[str, bool] = {}
+    waiting = threading.Event()
+
+    def work(name: str) -> None:
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+        waiting.set()
+        answers[name] = adapter.is_still_at_base(load)
+        answers[f"{name} again"] = adapter.is_still_at_base(load)
+        adapter.post_model_hook(None, None)
+
+    second = threading.Thread(target=work, args=("moved",))
+    second.start()
+    assert waiting.wait(20)
+    assert adapter.publish(first, is_last=True)
+    adapter.post_model_hook(None, None)
+    second.join(20)
+    assert answers == {"moved": False, "moved again": True}
+    assert xs(lake) == [1, 5]
+
+
+def test_a_second_thread_that_waits_for_nothing_new_goes_on(adapter: Adapter, start: Start) -> None:
+    first = start(ROW)
+    assert adapter.is_still_at_base(first)
+    answers: list[bool] = []
+    waiting = threading.Event()
+
+    def work() -> None:
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+        waiting.set()
+        answers.append(adapter.is_still_at_base(load))
+        adapter.post_model_hook(None, None)
+
+    second = threading.Thread(target=work)
+    second.start()
+    assert waiting.wait(20)
+    adapter.post_model_hook(None, None)
+    second.join(20)
+    assert answers == [True]
+
+
+def test_direct_loads_do_not_wait(adapter: Adapter, start: Start) -> None:
+    assert adapter.is_still_at_base(start(ROW, publish="direct"))
+    assert adapter._node.lock is None
+
+
+# Audits
+
+
+AUDITS = ["x > 0", "id is not null"]
+
+
+def test_loaded_rows_are_audited(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start(ROW, audits=AUDITS, unique_key="id")
+    cut(other, load)
+    insert(other, load)
+    rows = loaded_rows(load.written, lake.added_files(TARGET, str(load.branch)), str(STAGED), None)
+    adapter.connections.answers = [[[2, 0]], [["7"], [None]]]
+    with pytest.raises(AuditError) as raised:
+        adapter.audit(load)
+    assert raised.value.failures == (AuditFailure("x > 0", 2, ("id",), (("7",), (None,))),)
+    assert raised.value.relation == MAIN
+    assert adapter.connections.sent == [
+        count_violations(rows, AUDITS),
+        some_violations(rows, "x > 0", ["id"], 3),
+    ]
+    adapter.connections.answers = [[[0, 0]]]
+    adapter.audit(load)
+
+
+def test_rows_without_a_key_are_told_apart_by_their_first_columns(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start({"a": 1, "b": 1, "c": 1}, batch="a int, b int, c int", audits=["c > 1"], strategy="append")
+    cut(other, load)
+    insert(other, load)
+    adapter.connections.answers = [[[1]], [["1", "2", "3", "4"]]]
+    with pytest.raises(AuditError) as raised:
+        adapter.audit(load)
+    assert raised.value.failures[0].columns == ("id", "x", "a", "b")
+
+
+def test_of_a_merge_only_rows_of_the_batch_are_audited(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start(
+        ROW, audits=["x > 0"], unique_key="id", strategy="merge", predicates=["DBT_INTERNAL_SOURCE.x > 1"]
+    )
+    cut(other, load)
+    insert(other, load)
+    adapter.connections.answers = [[[0]]]
+    adapter.audit(load)
+    files = lake.added_files(TARGET, str(load.branch))
+    assert adapter.connections.sent == [
+        count_violations(loaded_rows(load.written, files, str(STAGED), load.merge_key), ["x > 0"])
+    ]
+    assert "DBT_INTERNAL_SOURCE.x > 1" not in adapter.connections.sent[0]
+
+
+def test_what_has_no_audits_or_loads_no_rows_is_not_audited(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    load = start(audits=["x > 0"], strategy="full_refresh")
+    cut(other, load)
+    insert(other, load)
+    adapter.audit(load)
+    bare = adapter.evolve(load.base, TARGET, STAGED, SETTINGS, {})
+    adapter.audit(bare)
+    assert adapter.connections.sent == []
+
+
+def test_a_branch_to_which_no_file_was_added_is_not_audited(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    load = start(ROW, audits=["x > 0"])
+    adapter.audit(load)
+    assert adapter.connections.sent == []
+
+
+@pytest.mark.parametrize(("unique_key", "shown"), [(None, ["a", "b", "c", "d"]), ("`c`", ["c"])])
+def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
+    adapter: Adapter, make_table: MakeTable, unique_key: str | None, shown: list[str]
+) -> None:
+    make_table(columns("a int, b int, c int, d int, e int"), name=str(STAGED.identifier))
+    settings = {**SETTINGS, "audits": ["a > 0"], "unique_key": unique_key}
+    adapter.connections.answers = [[[1]], [["1"] * len(shown)]]
+    with pytest.raises(AuditError) as raised:
+        adapter.audit_staged(TARGET, STAGED, settings)
+    assert raised.value.failures == (AuditFailure("a > 0", 1, tuple(shown), (tuple(["1"] * len(shown)),)),)
+    rows = f"SELECT * FROM {STAGED}"
+    assert adapter.connections.sent == [
+        count_violations(rows, ["a > 0"]),
+        some_violations(rows, "a > 0", shown, 3),
+    ]
+    adapter.connections.sent.clear()
+    adapter.audit_staged(TARGET, STAGED, SETTINGS)
+    assert adapter.connections.sent == []
+
+
+# Statements that fail, and connections that are lost
+
+
+LOST = ConnectionLostError("a statement", "BrokenPipeError")
+
+
+def test_a_statement_that_is_no_step_of_a_load_is_not_sent_again(adapter: Adapter, start: Start) -> None:
+    adapter.connections.answers = [LOST]
+    with pytest.raises(ConnectionLostError):
+        adapter.execute("select 1")
+    load = start(ROW)
+    adapter.connections.answers = [LOST]
+    with pytest.raises(ConnectionLostError):
+        adapter.execute("select 1")
+    direct = adapter.evolve(load.base, TARGET, STAGED, {**SETTINGS, "publish": "direct"}, {})
+    adapter.connections.answers = [LOST]
+    with pytest.raises(ConnectionLostError):
+        adapter.execute(direct.steps[0])
+    assert adapter.connections.sent == ["select 1", "select 1", direct.steps[0]]
+
+
+def test_a_step_that_has_committed_is_not_sent_again(adapter: Adapter, other: Catalog, start: Start) -> None:
+    load = start(ROW)
+    steps = load.steps
+    assert len(steps) == 2
+
+    def loses(what: Callable[[], None]) -> Callable[[str], None]:
+        def answer(sql: str) -> None:
+            what()
+            raise LOST
+
+        return answer
+
+    adapter.connections.answers = [loses(lambda: cut(other, load)), loses(lambda: insert(other, load))]
+    adapter.execute(f"\n  {steps[0]}\n")
+    response, rows = adapter.execute(steps[1])
+    assert str(response) == "OK"
+    assert len(rows) == 0
+    assert adapter.connections.sent == [f"\n  {steps[0]}\n", "-- reconnect", steps[1], "-- reconnect"]
+    assert load.steps == steps
+
+
+def test_a_step_that_has_not_committed_is_done_again_on_a_new_branch(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start(ROW, unique_key="id")
+    old, steps = str(load.branch), load.steps
+    cut(other, load)
+    adapter.connections.answers = [LOST]
+    adapter.execute(steps[2])
+    assert load.branch != old
+    assert adapter.connections.sent == [steps[2], "-- reconnect", *load.steps]
+    assert load.steps == [step.replace(old, str(load.branch)) for step in steps]
+    # The server may still write to the old one, and would make it anew if it were gone.
+    assert load.lost_branches == [old]
+    assert refs(lake) == {"main", old}
+
+
+def test_what_was_done_again_is_looked_at_when_that_is_lost_too(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    load = start(ROW)
+
+    def commits_and_is_lost(sql: str) -> None:
+        cut(other, load)
+        insert(other, load)
+        raise LOST
+
+    adapter.connections.answers = [LOST, None, commits_and_is_lost]
+    adapter.execute(load.steps[1])
+    assert [sql for sql in adapter.connections.sent if sql.startswith("INSERT")][1:] == [load.steps[1]]
+    assert adapter.connections.sent.count("-- reconnect") == 2
+
+
+def test_a_connection_that_is_lost_again_and_again_is_an_error(adapter: Adapter, start: Start) -> None:
+    load = start(ROW)
+    adapter.connections.answers = [LOST] * 4
+    with pytest.raises(ConnectionLostError):
+        adapter.execute(load.steps[0])
+    assert adapter.connections.sent.count("-- reconnect") == 3
+    assert len({sql for sql in adapter.connections.sent if sql.startswith("ALTER")}) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [
+        ({"strategy": "insert_overwrite", "partition_by": None}, ["-- static"]),
+        ({"strategy": "full_refresh"}, ["-- static"]),
+        ({"strategy": "append"}, []),
+    ],
+)
+def test_a_new_connection_overwrites_what_the_old_one_would_have(
+    adapter: Adapter, start: Start, options: dict[str, Any], mode: list[str]
+) -> None:
+    load = start(ROW, **options)
+    adapter.connections.answers = [LOST]
+    adapter.execute(load.steps[1])
+    assert adapter.connections.sent[1:] == ["-- reconnect", *mode, *load.steps]
+
+
+def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    """Its session knows nothing of the setting, and would replace the whole table."""
+    load = start(ROW)
+    with other.load_table("db.t").update_spec() as update:
+        update.add_identity("id")
+    settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "id"}
+    load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {})
+    adapter.connections.answers = [LOST]
+    adapter.execute(load.steps[1])
+    assert adapter.connections.sent[1:] == ["-- reconnect", "-- dynamic", *load.steps]
+
+
+VIOLATION = DbtRuntimeError("[MERGE_CARDINALITY_VIOLATION] The ON search condition of the MERGE")
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_a_merge_that_met_a_repeated_key_says_which(adapter: Adapter, start: Start, publish: str) -> None:
+    load = start(ROW, strategy="merge", unique_key="ID", publish=publish)
+    adapter.connections.answers = [VIOLATION, [["1", 2], [None, 3]]]
+    with pytest.raises(RepeatedKeyError) as raised:
+        adapter.execute(load.statements[0])
+    assert raised.value.relation == MAIN
+    assert raised.value.unique_key == ("id",)
+    assert raised.value.examples == (("1", "2"), (None, "3"))
+    assert raised.value.__cause__ is VIOLATION
+    assert adapter.connections.sent[1:] == [repeated_keys(str(STAGED), ["id"], 3)]
+
+
+@pytest.mark.parametrize("error", [VIOLATION, DbtRuntimeError("[DIVIDE_BY_ZERO]")])
+def test_another_statement_or_another_error_is_told_as_it_is(
+    adapter: Adapter, start: Start, error: Exception
+) -> None:
+    load = start(ROW, strategy="merge", unique_key="ID")
+    adapter.connections.answers = [error]
+    with pytest.raises(DbtRuntimeError) as raised:
+        adapter.execute("MERGE INTO other" if error is VIOLATION else load.statements[0])
+    assert raised.value is error
+
+
+def test_a_query_reads_a_table_if_its_plan_names_it(adapter: Adapter) -> None:
+    adapter.connections.answers = [[["RelationV2[id#1] lake.db.Orders"]], [["RelationV2[id#1] lake.db.u"]]]
+    assert adapter.reads("select * from v", relation("orders"))
+    assert not adapter.reads("select * from w", relation("orders"))
+    sent = ["EXPLAIN EXTENDED select * from v", "EXPLAIN EXTENDED select * from w"]
+    assert adapter.connections.sent == sent
+
+
+def test_the_statement_of_a_snapshot_names_dbt_s_columns(adapter: Adapter, start: Start) -> None:
+    load = start(ROW, publish="direct", strategy="append")
+    names = {"dbt_scd_id": "scd", "dbt_valid_to": "till", "dbt_valid_from": "from"}
+    assert adapter.snapshot_statement(load, names, "x") == snapshot_statement(
+        MAIN, str(STAGED), load.plan.columns, scd_id="scd", valid_to="till", valid_to_current="x"
+    )
+
+
+# Staging
+
+
+@pytest.mark.parametrize(
+    ("options", "kept"),
+    [
+        (None, set()),
+        ({}, set()),
+        ({"unique_key": "`ID`"}, {"Id"}),
+        ({"unique_key": ["A.B", "gone"]}, {"a.b"}),
+    ],
+)
+def test_bounds_of_the_key_columns_are_kept_as_the_batch_spells_them(
+    adapter: Adapter, options: dict[str, Any] | None, kept: set[str]
+) -> None:
+    properties = adapter.staging_properties(options, ["Id", "a.b", "x"])
+    prefix = "write.metadata.metrics.column."
+    assert {name.removeprefix(prefix) for name in properties if name.startswith(prefix)} == kept
+
+
+def test_conflicts_of_a_removal_are_tried_again(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW)
+    cut(other, load)
+    answering(lake, monkeypatch, CommitFailedException("busy"))
+    adapter.post_model_hook(None, None)
+    assert refs(lake) == {"main"}

@@ -1,0 +1,371 @@
+"""A load under way: what is cut, written and run, and how much of it has been done."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
+
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.evolution.statements import (
+    Key,
+    between,
+    create_branch,
+    delete_statement,
+    delete_where,
+    drop_branch,
+    fast_forward,
+    insert_and_keep,
+    insert_statement,
+    merge_statement,
+)
+from dbt.adapters.sparkevolve.load import Load
+from dbt.adapters.sparkevolve.loading import plan_batch
+from dbt.adapters.sparkevolve.publication import Base, Head
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import SETTINGS, append, columns, relation
+
+TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
+DAY_MS = 24 * 3_600_000
+MAIN = "`lake`.`db`.`t`"
+
+
+class Loads:
+    """Makes loads of staged rows into a real table."""
+
+    def __init__(self, lake: IcebergCatalog, other: Catalog, make_table: MakeTable) -> None:
+        self.lake, self.other, self.make_table = lake, other, make_table
+
+    def table(self, text: str, *rows: dict[str, object], spec: PartitionSpec = PartitionSpec()) -> None:  # noqa: B008
+        table = self.other.create_table("db.t", columns(text), partition_spec=spec)
+        if rows:
+            append(table, list(rows))
+
+    def base(self) -> Base:
+        return self.lake.base(TARGET, lambda: None)
+
+    def load(self, text: str, *rows: dict[str, object], now_ms: int | None = None, **settings: Any) -> Load:
+        files = [list(rows)] if rows else []
+        staged = self.make_table(columns(text), *files, name=str(STAGED.identifier))
+        batch, base, settings = self.lake.staged_batch(staged), self.base(), {**SETTINGS, **settings}
+        plan = plan_batch(batch, settings, {}, base.table.schema(), table_facts(base.table))
+        assert plan.refusals == ()
+        now_ms = now_ms if now_ms is not None else base.cut_at_ms or 0
+        return Load(TARGET, STAGED, base, batch, plan, settings, now_ms)
+
+
+@pytest.fixture
+def loads(lake: IcebergCatalog, other: Catalog, make_table: MakeTable) -> Loads:
+    return Loads(lake, other, make_table)
+
+
+ROW: dict[str, object] = {"ID": 1, "x": 2}
+BATCH = "ID int, x int"
+
+
+# What is written
+
+
+def test_a_load_goes_into_a_branch_that_it_cuts_off_where_the_run_started(loads: Loads) -> None:
+    loads.table("id int, gone string, x int", {"id": 1, "gone": "g", "x": 1})
+    base = loads.base()
+    load = loads.load(BATCH, ROW, unique_key="id", now_ms=(base.cut_at_ms or 0) + DAY_MS)
+    assert load.branch is not None
+    written = f"{MAIN}.`branch_{load.branch}`"
+    assert load.is_published
+    assert load.cut == create_branch(MAIN, load.branch, base.head, 3 * 24 * 60)
+    assert load.written == written
+    assert load.statements == [
+        delete_statement(written, str(STAGED), Key(("id",), predicates=(between("id", "int", 1, 1),))),
+        insert_statement(written, str(STAGED), load.plan.columns),
+    ]
+    assert load.steps == [load.cut, *load.statements]
+    assert load.fast_forward == [
+        fast_forward("lake", "db", "t", "main", load.branch),
+        drop_branch(MAIN, load.branch),
+    ]
+
+
+def test_a_load_into_an_empty_table_cuts_its_branch_off_nothing(loads: Loads) -> None:
+    loads.table("id int, x int")
+    load = loads.load(BATCH, ROW, now_ms=10**15)
+    assert load.cut == create_branch(MAIN, str(load.branch), None, 2 * 24 * 60)
+    assert load.cut == f"ALTER TABLE {MAIN} CREATE BRANCH `{load.branch}` RETAIN 2880 MINUTES"
+
+
+def test_a_direct_load_goes_into_the_table(loads: Loads) -> None:
+    loads.table("id int, gone string, x int", {"id": 1, "gone": "g", "x": 1})
+    load = loads.load(BATCH, ROW, unique_key="id", publish="direct")
+    assert not load.is_published
+    assert load.branch is load.cut is None
+    assert load.written == MAIN
+    assert (
+        load.steps
+        == load.statements
+        == [
+            delete_statement(MAIN, str(STAGED), Key(("id",), predicates=(between("id", "int", 1, 1),))),
+            insert_statement(MAIN, str(STAGED), load.plan.columns),
+        ]
+    )
+
+
+def test_a_direct_load_that_keeps_values_reads_them_from_a_branch(loads: Loads) -> None:
+    loads.table("id int, gone string, x int", {"id": 1, "gone": "g", "x": 1})
+    load = loads.load(BATCH, ROW, unique_key="id", publish="direct", removed_columns="keep")
+    key = Key(("id",), predicates=(between("id", "int", 1, 1),))
+    assert load.branch is not None
+    assert not load.is_published
+    assert load.written == MAIN
+    previous = f"{MAIN}.`branch_{load.branch}`"
+    assert load.steps == [
+        create_branch(MAIN, load.branch, load.base.head, 2880),
+        delete_statement(MAIN, str(STAGED), key),
+        insert_and_keep(MAIN, str(STAGED), load.plan.columns, key, previous),
+    ]
+
+
+def test_a_load_into_a_branch_that_keeps_values_reads_them_from_the_table(loads: Loads) -> None:
+    loads.table("id int, gone string, x int", {"id": 1, "gone": "g", "x": 1})
+    load = loads.load(BATCH, ROW, unique_key="id", removed_columns="keep")
+    key = Key(("id",), predicates=(between("id", "int", 1, 1),))
+    assert load.statements == [
+        delete_statement(load.written, str(STAGED), key),
+        insert_and_keep(load.written, str(STAGED), load.plan.columns, key, MAIN),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("id int, x int", {"unique_key": "id"}),
+        ("id int, gone int, x int", {"unique_key": "id", "strategy": "merge"}),
+        ("id int, gone int, x int", {"unique_key": "id", "strategy": "full_refresh"}),
+        ("id int, gone int, x int", {"strategy": "append"}),
+    ],
+)
+def test_a_direct_load_with_nothing_to_read_again_cuts_no_branch(
+    loads: Loads, table: str, options: dict[str, Any]
+) -> None:
+    loads.table(table)
+    load = loads.load(BATCH, ROW, publish="direct", removed_columns="keep", **options)
+    assert load.branch is load.cut is None
+    assert len(load.steps) >= 1
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+@pytest.mark.parametrize("keep", ["keep", "null"])
+def test_an_empty_batch_needs_no_branch_and_no_statement(loads: Loads, publish: str, keep: str) -> None:
+    loads.table("id int, gone int, x int")
+    load = loads.load(BATCH, unique_key="id", publish=publish, removed_columns=keep)
+    assert load.branch is load.cut is load.partition_overwrite is None
+    assert load.steps == load.statements == []
+    assert load.written == MAIN
+
+
+@pytest.mark.parametrize("strategy", ["full_refresh", "insert_overwrite"])
+def test_an_empty_batch_that_replaces_everything_is_loaded(loads: Loads, strategy: str) -> None:
+    loads.table("id int, x int", {"id": 1, "x": 1})
+    load = loads.load(BATCH, strategy=strategy)
+    assert load.partition_overwrite == "static"
+    assert load.steps == [
+        load.cut,
+        insert_statement(load.written, str(STAGED), load.plan.columns, overwrite=True),
+    ]
+
+
+def test_a_merge_has_a_key_and_other_loads_have_none(loads: Loads) -> None:
+    loads.table("id int, x int")
+    load = loads.load(BATCH, ROW, strategy="merge", unique_key="id", predicates=["p"])
+    key = Key(("id",), predicates=(between("id", "int", 1, 1), "p"))
+    assert load.merge_key == key
+    assert load.statements == [merge_statement(load.written, str(STAGED), load.plan.columns, key, ["x"])]
+
+
+def test_only_a_merge_may_copy_rows(loads: Loads) -> None:
+    loads.table("id int, x int")
+    assert loads.load(BATCH, ROW, unique_key="id").merge_key is None
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_the_window_of_a_microbatch_has_the_type_of_the_table_or_of_the_new_column(
+    loads: Loads, new: bool
+) -> None:
+    loads.table("id int" if new else "Ts timestamp_ntz, id int")
+    load = loads.load(
+        "id int, TS timestamp_ntz",
+        {"id": 1, "TS": datetime(2024, 1, 1)},
+        strategy="microbatch",
+        event_time="ts",
+        event_time_start=datetime(2024, 1, 1),
+        event_time_end=datetime(2024, 1, 2),
+    )
+    name = "TS" if new else "Ts"
+    window = between(name, "timestamp_ntz", datetime(2024, 1, 1), datetime(2024, 1, 2), open_end=True)
+    assert load.statements[0] == delete_where(load.written, [window])
+    assert load.new_keys == (["TS"] if new else [])
+
+
+def test_a_new_branch_takes_the_place_of_one_that_somebody_may_still_write_to(loads: Loads) -> None:
+    loads.table("id int, x int")
+    load = loads.load(BATCH, ROW, unique_key="id")
+    old, steps = load.branch, load.steps
+    load.cut_again()
+    assert load.branch not in (None, old)
+    assert load.steps == [step.replace(str(old), str(load.branch)) for step in steps]
+    assert steps != load.steps
+
+
+# How much is done
+
+
+FIRST = 11  # where the branch was cut
+
+
+def of(load: Load, head: Head | None) -> list[bool]:
+    return [load.has_committed(step, head) for step in range(len(load.steps))]
+
+
+def test_how_much_is_done_is_seen_in_the_head_of_the_branch(loads: Loads) -> None:
+    loads.table("id int, x int", {"id": 1, "x": 1})
+    load = loads.load(BATCH, ROW, unique_key="id")
+    cut_at = load.base.cut_at
+    assert cut_at is not None
+    assert of(load, None) == [False, False, False]
+    assert of(load, Head(cut_at, None, "append")) == [True, False, False]
+    assert of(load, Head(cut_at, 7, "append")) == [True, False, False]
+    for operation in ("delete", "overwrite"):
+        assert of(load, Head(12, cut_at, operation)) == [True, True, False]
+    assert of(load, Head(13, 12, "append")) == [True, True, True]
+    # The DELETE found nothing to delete, and made no snapshot.
+    assert load.has_committed(2, Head(13, cut_at, "append"))
+
+
+def test_the_snapshot_that_cutting_a_branch_off_nothing_makes_is_no_load(loads: Loads) -> None:
+    loads.table("id int, x int")
+    load = loads.load(BATCH, ROW, unique_key="id")
+    assert load.base.cut_at is None
+    assert of(load, None) == [False, False, False]
+    assert of(load, Head(FIRST, None, "append")) == [True, False, False]
+    assert of(load, Head(12, FIRST, "overwrite")) == [True, True, False]
+    assert of(load, Head(12, FIRST, "append"))[2]
+
+
+@pytest.mark.parametrize("strategy", ["append", "merge", "full_refresh"])
+@pytest.mark.parametrize("operation", ["append", "overwrite", "delete"])
+def test_of_one_statement_any_snapshot_is_its_own(loads: Loads, strategy: str, operation: str) -> None:
+    loads.table("id int, x int", {"id": 1, "x": 1})
+    load = loads.load(BATCH, ROW, strategy=strategy, unique_key="id")
+    assert len(load.steps) == 2
+    assert of(load, Head(load.base.cut_at or 0, None, operation)) == [True, False]
+    assert of(load, Head(12, load.base.cut_at, operation)) == [True, True]
+
+
+def test_how_much_is_done_is_seen_in_a_real_table(loads: Loads) -> None:
+    loads.table("id int, x int", {"id": 1, "x": 1})
+    load = loads.load(BATCH, {"ID": 1, "x": 5}, unique_key="id")
+
+    def done() -> list[bool]:
+        return of(load, loads.lake.head(TARGET, str(load.branch)))
+
+    table = loads.other.load_table("db.t")
+    assert done() == [False, False, False]
+    with table.manage_snapshots() as manage:
+        manage.create_branch(load.base.cut_at or 0, str(load.branch))
+    assert done() == [True, False, False]
+    table.delete("id = 1", branch=str(load.branch))
+    assert done() == [True, True, False]
+    table.append(loads.other.load_table("db.t").scan().to_arrow(), branch=str(load.branch))
+    assert done() == [True, True, True]
+
+
+# What is told
+
+
+def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCatalog) -> None:
+    loads.table("Id int, Gone string")
+    load = loads.load("id bigint, new int", {"id": 1, "new": 1}, unique_key=["NEW", "id"])
+    assert load.changes == ["widen `Id` from int to bigint", "add column `new` int"]
+    assert load.removed == ["`Gone`"]
+    assert load.ignored == load.warnings == []
+    assert load.new_keys == ["new"]
+
+
+def test_what_is_left_out_is_told(loads: Loads) -> None:
+    loads.table("id int")
+    load = loads.load("id int, a.b int", {"id": 1, "a.b": 1}, add_columns=False)
+    assert load.ignored == ["`a.b`"]
+    assert load.changes == load.removed == load.new_keys == []
+
+
+SPEC = PartitionSpec(
+    PartitionField(source_id=2, field_id=1000, transform=DayTransform(), name="d"),
+    PartitionField(source_id=1, field_id=1001, transform=BucketTransform(4), name="b"),
+    PartitionField(source_id=3, field_id=1002, transform=IdentityTransform(), name="p"),
+)
+PARTITIONED = "Id int, Ts timestamp, my part string"
+EMPTY_ROW: dict[str, object] = {"Id": 1, "Ts": None, "my part": None}
+
+
+@pytest.mark.parametrize(
+    "configured",
+    [
+        ["days(ts)", "bucket(4, id)", "my part"],
+        ["DAYS( `Ts` )", "bucket(4,`ID`)", "`My Part`"],
+        ["day(ts)", "bucket(4, id)", "my part"],
+        ["date(ts)", "bucket(4, id)", "my part"],
+        "days(ts), bucket(4, id), `my part`",
+    ],
+)
+def test_a_full_refresh_is_quiet_if_the_table_is_partitioned_as_the_model(
+    loads: Loads, configured: object
+) -> None:
+    loads.table(PARTITIONED, spec=SPEC)
+    load = loads.load(PARTITIONED, EMPTY_ROW, strategy="full_refresh", partition_by=configured)
+    assert load.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("configured", "told"),
+    [
+        ("id", "id"),
+        (["days(ts)", "bucket(4, id)"], "days(ts), bucket(4, id)"),
+        (["hours(ts)", "bucket(4, id)", "`my part`"], "hours(ts), bucket(4, id), `my part`"),
+        (["bucket(4, id)", "days(ts)", "my part"], "bucket(4, id), days(ts), my part"),
+        (["ts", "bucket(4, id)", "my part"], "ts, bucket(4, id), my part"),
+    ],
+)
+def test_a_full_refresh_says_that_it_does_not_partition_the_table_anew(
+    loads: Loads, configured: object, told: str
+) -> None:
+    loads.table(PARTITIONED, spec=SPEC)
+    load = loads.load(PARTITIONED, EMPTY_ROW, strategy="full_refresh", partition_by=configured)
+    assert load.warnings == [
+        f"The model is partitioned by {told} and the table by days(ts), bucket(4, id), my part. A full "
+        "refresh leaves that as it is: change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+    ]
+
+
+def test_a_full_refresh_of_a_table_that_is_not_partitioned(loads: Loads) -> None:
+    loads.table("id int")
+    load = loads.load("id int", {"id": 1}, strategy="full_refresh", partition_by=["id"])
+    assert [w[:60] for w in load.warnings] == ["The model is partitioned by id and the table by nothing. A f"]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "configured"), [("append", "x"), ("insert_overwrite", "x"), ("full_refresh", None)]
+)
+def test_nothing_is_said_of_partitions_where_none_are_asked_for_or_it_does_not_matter(
+    loads: Loads, strategy: str, configured: object
+) -> None:
+    loads.table(PARTITIONED, spec=SPEC)
+    assert loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by=configured).warnings == []
+
+
+def test_warnings_of_the_plan_come_first(loads: Loads) -> None:
+    loads.table("id int, Gone int")
+    with loads.other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("Gone")
+    load = loads.load("id int, gone int", {"id": 1, "gone": 1}, strategy="full_refresh", partition_by="id")
+    assert [warning.split()[0] for warning in load.warnings] == ["Column", "The"]
