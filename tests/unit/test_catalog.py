@@ -915,3 +915,28 @@ def test_opening_the_catalog_makes_its_folder(settings: CatalogSettings) -> None
     assert not settings.sqlite_file.exists()
     assert not gateway.namespace_exists("db")
     assert settings.sqlite_file.exists()
+
+
+def test_whether_a_change_was_made_is_not_known_if_the_catalog_is_silent(
+    lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = make_table(columns("id int"))
+    cause = OSError("lost")
+
+    def commit_table(*args: object, **kwargs: object) -> object:
+        def load(relation: SparkEvolveRelation) -> Table:
+            raise OSError("still lost")
+
+        monkeypatch.setattr(lake, "load", load)
+        raise cause
+
+    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    with pytest.raises(SchemaCommitError) as raised:
+        evolve(lake, target, deciding(columns("id int, n int")), 4)
+    assert not raised.value.outcome_known
+    assert raised.value.__cause__ is cause
+    assert raised.value.msg == (
+        "The columns of `lake`.`db`.`t` could not be changed (add column `n` int). The catalog's answer: "
+        "lost. Whether they were made is not known, as the catalog cannot be asked; no row was written, "
+        "and the next run finds out."
+    )

@@ -1,5 +1,6 @@
 """The adapter's part of a load, with a real catalog, and a list of statements in place of Spark."""
 
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,7 @@ from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
     PublishConflictError,
     RepeatedKeyError,
+    UnreadableQueryError,
 )
 from dbt.adapters.sparkevolve.evolution.statements import (
     count_violations,
@@ -31,9 +33,11 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     snapshot_statement,
     some_violations,
 )
+from dbt.adapters.sparkevolve.evolution.storable import types_query
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.planning import Node
+from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY, staging_properties
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, answering, append, columns, relation
 
@@ -629,3 +633,83 @@ def test_conflicts_of_a_removal_are_tried_again(
     answering(lake, monkeypatch, CommitFailedException("busy"))
     adapter.post_model_hook(None, None)
     assert refs(lake) == {"main"}
+
+
+def test_batches_that_killed_runs_have_left_are_removed(
+    adapter: Adapter, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed = {OWNER_PROPERTY: f"{HOST}:{os.getpid()}:{'0' * 32}"}
+    names = ["t", "u", "t__dbt_tmp_000000000001", "t__dbt_tmp_000000000002", "u__dbt_tmp_000000000003"]
+    for name in names:
+        owner = staging_properties() if name.endswith("2") else killed
+        make_table(columns("id int"), name=name, properties=owner)
+    listed = [relation(name) for name in (*names, "t__dbt_tmp_000000000004")]
+    monkeypatch.setattr(adapter, "list_relations", lambda database, schema: listed)
+    dropped: list[object] = []
+    monkeypatch.setattr(adapter, "cache_dropped", dropped.append)
+    adapter.drop_abandoned_staging(TARGET)
+    assert lake.table_names("db") == set(names) - {"t__dbt_tmp_000000000001"}
+    assert dropped == [relation("t__dbt_tmp_000000000001")]
+
+
+def test_a_staged_batch_belongs_to_its_node(adapter: Adapter) -> None:
+    staged = adapter.staging_relation(TARGET)
+    assert adapter._node.staged == [staged]
+    assert str(staged.identifier).startswith("t__dbt_tmp_")
+
+
+def test_a_staged_batch_that_cannot_be_removed_is_no_error_and_the_others_go(
+    adapter: Adapter, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(columns("id int"), name=str(STAGED.identifier))
+    purge = lake.purge
+
+    def refusing(table: Any) -> None:
+        if table.identifier == "stuck":
+            raise OSError("disk full")
+        purge(table)
+
+    monkeypatch.setattr(lake, "purge", refusing)
+    adapter._node.staged += [relation("stuck"), STAGED]
+    adapter.post_model_hook(None, None)
+    assert lake.table_names("db") == frozenset()
+
+
+TYPES = "struct<ID:int,n:void,i:interval day,x:int>"
+
+
+def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: Adapter) -> None:
+    adapter.connections.answers = [[[TYPES]], [[TYPES]]]
+    settings = {**SETTINGS, "unique_key": "id"}
+    query = adapter.storable_query(TARGET, "select 1", settings, [])
+    assert query["columns"] == ["ID", "i", "x"]
+    assert len(query["warnings"]) == 2
+    known = adapter.storable_query(TARGET, "select 1", settings, ["N"])
+    assert known["warnings"] == query["warnings"][1:]
+    assert known["sql"] == query["sql"]
+    assert adapter.connections.sent == [types_query("select 1")] * 2
+
+
+@pytest.mark.parametrize(
+    ("settings_", "columns_"),
+    [
+        ({"unmappable_types": "fail"}, [("i",)]),
+        ({"unique_key": "absent"}, [("absent",)]),
+        ({"unmappable_types": "fail", "unique_key": "absent"}, [("absent",), ("i",)]),
+        ({"strategy": "microbatch", "event_time": "ts"}, [("ts",)]),
+    ],
+)
+def test_a_query_that_cannot_be_staged_is_refused(
+    adapter: Adapter, settings_: dict[str, Any], columns_: list[tuple[str, ...]]
+) -> None:
+    adapter.connections.answers = [[[TYPES]]]
+    with pytest.raises(EvolutionRefusedError) as raised:
+        adapter.storable_query(TARGET, "select 1", {**SETTINGS, **settings_}, [])
+    assert [refusal.columns for refusal in raised.value.refusals] == columns_
+
+
+def test_a_query_whose_types_cannot_be_told_is_refused(adapter: Adapter) -> None:
+    adapter.connections.answers = [[["struct<a:b"]]]
+    with pytest.raises(UnreadableQueryError) as raised:
+        adapter.storable_query(TARGET, "select 1", SETTINGS, [])
+    assert (raised.value.relation, raised.value.types) == (MAIN, "struct<a:b")

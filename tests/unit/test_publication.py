@@ -728,3 +728,15 @@ def test_a_branch_is_removed_though_others_commit(
     lake.drop_branch(target, "b")
     assert len(calls) == 5
     assert refs(lake) == {"main"}
+
+
+def test_the_first_snapshot_of_an_empty_table_is_no_news(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    """As the one that Spark makes when it cuts a branch off a table without any."""
+    target = make_table(columns("id int"), [])
+    table = lake.load(target)
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    assert not has_news(table, head, None)
+    assert not has_news(table, head, 7)
