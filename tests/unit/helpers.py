@@ -145,5 +145,6 @@ SETTINGS: dict[str, Any] = {
     "relax_not_null": True,
     "nested_evolution": True,
     "bookkeeping": [],
+    "stored_as_they_are": [],
 }
 """What ``sparkevolve__incremental_settings`` returns for a model that configures nothing."""

@@ -98,9 +98,26 @@ def plan_batch(
         columns_without_null=batch.columns_without_null,
         facts=facts,
     )
-    plan = plan_evolution(schema, batch.schema, policy)
+    plan = plan_evolution(schema, _source(batch, schema, settings["stored_as_they_are"]), policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     return EvolutionPlan(refusals=found) if found else plan
+
+
+def _source(batch: StagedBatch, target: Schema, stored_as_they_are: Iterable[str]) -> Schema:
+    """Return the batch's schema, in which some columns have the types that the table has.
+
+    dbt's own columns of a snapshot are dates or timestamps as it happens, and Spark casts them as it writes.
+    """
+    names_ = {names.fold(name) for name in stored_as_they_are}
+    types = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
+    if not types:
+        return batch.schema
+    return Schema(
+        *(
+            f.model_copy(update={"field_type": types.get(names.fold(f.name), f.field_type)})
+            for f in batch.schema.fields
+        )
+    )
 
 
 def _refused_settings(

@@ -95,3 +95,26 @@ def test_a_snapshot_that_would_lose_something_is_refused(scenario: Scenario) -> 
     assert not run.success
     assert "Column `n` is int in the table, and the model returns string" in run.message
     assert scenario.state("snap") == before
+
+
+def test_dbts_own_columns_may_be_dates(scenario: Scenario) -> None:
+    """`updated_at` is a date, and dbt's time of a deletion is a timestamp: Spark casts it as it writes."""
+    config = {"strategy": "timestamp", "updated_at": "day", "hard_deletes": "invalidate", "check_cols": None}
+    snapshot(
+        scenario, "select 1 as id, date'2024-01-01' as day union all select 2, date'2024-01-01'", **config
+    )
+    take(scenario)
+    snapshot(scenario, "select 1 as id, date'2024-01-02' as day", **config)
+    take(scenario)
+    assert {name: scenario.types("snap")[name] for name in ("dbt_valid_from", "dbt_valid_to")} == {
+        "dbt_valid_from": "date",
+        "dbt_valid_to": "date",
+    }
+    found = versions(scenario, "id", "day")
+    assert [(key, str(day)) for key, day, _ in found] == [
+        (1, "2024-01-01"),
+        (1, "2024-01-02"),
+        (2, "2024-01-01"),
+    ]
+    assert [str(end) for *_, end in found[:2]] == ["2024-01-02", "None"]
+    assert found[2][-1] is not None

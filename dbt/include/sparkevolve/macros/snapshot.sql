@@ -38,12 +38,14 @@
 {# A snapshot preserves: it adds what is new, keeps what is gone, and has one statement, which is atomic. #}
 {% macro sparkevolve__snapshot_settings() %}
   {% set settings = sparkevolve__incremental_settings(false) %}
+  {% set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() %}
   {% do settings.update({
     'strategy': 'append',
     'publish': 'direct',
     'unique_key': none,
     'add_columns': true,
     'bookkeeping': ['dbt_change_type', 'dbt_unique_key'] + sparkevolve__numbered_keys(),
+    'stored_as_they_are': [columns.dbt_updated_at, columns.dbt_valid_from, columns.dbt_valid_to],
   }) %}
   {% do return(settings) %}
 {% endmacro %}

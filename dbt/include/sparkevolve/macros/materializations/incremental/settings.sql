@@ -98,6 +98,7 @@
     'relax_not_null': switches.relax_not_null,
     'nested_evolution': switches.nested_evolution,
     'bookkeeping': [],
+    'stored_as_they_are': [],
   }) %}
 {% endmacro %}
 
