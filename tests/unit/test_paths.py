@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
@@ -440,8 +440,14 @@ def _renames(draw: st.DrawFn) -> tuple[Schema, str, str]:
     return table, draw(st.sampled_from(paths)), draw(_NAMES | st.sampled_from(paths).map(str.swapcase))
 
 
+_INNER = StructType(NestedField(4, "a", INT, required=False))
+_OUTER = StructType(NestedField(3, "element", _INNER, required=False))
+_ELEMENTS = Schema(NestedField(1, "a", ListType(2, _OUTER, element_required=False), required=False))
+
+
 @_rule
 @given(wanted=_renames())
+@example(wanted=(_ELEMENTS, "a.element.element", "a"))
 def test_a_rename_is_refused_just_if_iceberg_could_not_tell_the_fields_apart(
     memory: Catalog, wanted: tuple[Schema, str, str]
 ) -> None:
