@@ -16,13 +16,12 @@ def suites() -> dict[str, tuple[list[str], list[str]]]:
     """
     found = {}
     for path in sorted((ROOT / "tests" / "functional" / "adapter").glob("test_*.py")):
-        classes = {n.name: n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}
-        imported = {
-            alias.name
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dbt.tests")
-            for alias in node.names
-        }
+        imports = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        imported = {alias.name for node in imports if _is_in(node, "dbt.tests") for alias in node.names}
+        classes = _classes(path)
+        for node in imports:
+            if node.module and _is_in(node, "tests"):
+                classes = {**_classes(ROOT / f"{node.module.replace('.', '/')}.py"), **classes}
         plain: dict[str, None] = {}
         adapted: dict[str, None] = {}
         for node in classes.values():
@@ -33,6 +32,16 @@ def suites() -> dict[str, tuple[list[str], list[str]]]:
         kept = [name for name in plain if name not in adapted]
         found[path.stem.removeprefix("test_").replace("_", " ")] = (kept, list(adapted))
     return found
+
+
+def _classes(path: Path) -> dict[str, ast.ClassDef]:
+    """Return the classes of a file by name."""
+    return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)}
+
+
+def _is_in(node: ast.ImportFrom, package: str) -> bool:
+    """Return whether an import is from a package or a module in it."""
+    return f"{node.module}.".startswith(f"{package}.")
 
 
 def _bases(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> tuple[list[str], bool]:

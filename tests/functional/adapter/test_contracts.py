@@ -9,6 +9,8 @@ from dbt.tests.adapter.constraints.test_constraints import (
     BaseViewConstraintsColumnsEqual,
 )
 
+from tests.functional.adapter.modes import PublishDirect
+
 SCHEMA = fixtures.model_schema_yml.replace("text", "string")
 
 
@@ -64,6 +66,10 @@ class TestIncrementalContract(TypesOfSpark, BaseIncrementalConstraintsColumnsEqu
             "my_model_wrong_name.sql": fixtures.my_model_incremental_wrong_name_sql,
             "constraints_schema.yml": SCHEMA,
         }
+
+
+class TestIncrementalContractDirect(PublishDirect, TestIncrementalContract):
+    pass
 
 
 class TestIncrementalForeignKey(BaseIncrementalForeignKeyConstraint):

@@ -10,12 +10,19 @@ from dbt.tests.adapter.hooks.test_model_hooks import (
     BaseHookRefs,
     BaseHooksRefsOnSeeds,
     BasePrePostModelHooks,
+    BasePrePostModelHooksInConfig,
     BasePrePostModelHooksInConfigKwargs,
+    BasePrePostModelHooksInConfigWithCount,
     BasePrePostModelHooksOnSeeds,
+    BasePrePostModelHooksOnSeedsPlusPrefixed,
+    BasePrePostModelHooksOnSeedsPlusPrefixedWhitespace,
     BasePrePostModelHooksOnSnapshots,
+    BasePrePostSnapshotHooksInConfigKwargs,
 )
 from dbt.tests.adapter.hooks.test_run_hooks import BaseAfterRunHooks, BasePrePostRunHooks
 from dbt.tests.util import run_dbt
+
+from tests.functional.adapter.modes import PublishDirect
 
 FIELDS = {
     "test_state": "string",
@@ -70,13 +77,17 @@ class ModelHooksInSpark:
             check_row(project, row)
 
 
-class TestPrePostModelHooks(ModelHooksInSpark, BasePrePostModelHooks):
+class HooksOutsideInSpark(ModelHooksInSpark):
     # Spark has no VACUUM; the hook outside the transaction is another statement.
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
         outside = {"sql": "refresh table {{ this.schema }}.on_model_hook", "transaction": False}
         hooks = {"pre-hook": [MODEL_PRE_HOOK, outside], "post-hook": [outside, MODEL_POST_HOOK]}
         return {"models": {"test": hooks}}
+
+
+class TestPrePostModelHooks(HooksOutsideInSpark, BasePrePostModelHooks):
+    pass
 
 
 class TestPrePostIncrementalHooks(TestPrePostModelHooks):
@@ -93,7 +104,19 @@ class TestPrePostIncrementalHooks(TestPrePostModelHooks):
         self.check_hooks("end", project, None)
 
 
+class TestPrePostIncrementalHooksDirect(PublishDirect, TestPrePostIncrementalHooks):
+    pass
+
+
 class TestHookRefs(ModelHooksInSpark, BaseHookRefs):
+    pass
+
+
+class TestPrePostModelHooksInConfig(ModelHooksInSpark, BasePrePostModelHooksInConfig):
+    pass
+
+
+class TestPrePostModelHooksInConfigWithCount(HooksOutsideInSpark, BasePrePostModelHooksInConfigWithCount):
     pass
 
 
@@ -105,12 +128,76 @@ class TestPrePostModelHooksOnSeeds(BasePrePostModelHooksOnSeeds):
     pass
 
 
+class TestPrePostModelHooksOnSeedsPlusPrefixed(BasePrePostModelHooksOnSeedsPlusPrefixed):
+    pass
+
+
+class TestPrePostModelHooksOnSeedsPlusPrefixedWhitespace(BasePrePostModelHooksOnSeedsPlusPrefixedWhitespace):
+    pass
+
+
 class TestHooksRefsOnSeeds(BaseHooksRefsOnSeeds):
     pass
 
 
 class TestPrePostModelHooksOnSnapshots(BasePrePostModelHooksOnSnapshots):
     pass
+
+
+class TestPrePostSnapshotHooksInConfigKwargs(BasePrePostSnapshotHooksInConfigKwargs):
+    pass
+
+
+class TestHooksRunOnce:
+    """Each hook runs once and in dbt's order, and none in a plan.
+
+    dbt-spark's tables and views leave out the hooks outside a transaction.
+    """
+
+    MADE = ("a_seed", "a_snapshot", "a_table", "a_view", "an_incremental")
+    ORDER = (("outside, before", 0), ("before", 1), ("after", 2), ("outside, after", 3))
+
+    @pytest.fixture(scope="class")
+    def seeds(self) -> dict[str, str]:
+        return {"a_seed.csv": "id\n1\n"}
+
+    @pytest.fixture(scope="class")
+    def models(self) -> dict[str, str]:
+        kinds = {"a_table": "table", "a_view": "view", "an_incremental": "incremental"}
+        return {
+            f"{name}.sql": f"{{{{ config(materialized='{kind}') }}}} select id from {{{{ ref('a_seed') }}}}"
+            for name, kind in kinds.items()
+        }
+
+    @pytest.fixture(scope="class")
+    def snapshots(self) -> dict[str, str]:
+        config = "unique_key='id', strategy='check', check_cols='all'"
+        sql = f"{{{{ config({config}) }}}} select id from {{{{ ref('a_seed') }}}}"
+        return {"a_snapshot.sql": f"{{% snapshot a_snapshot %}} {sql} {{% endsnapshot %}}"}
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        def hook(name: str) -> str:
+            made = "'{{ this.identifier }}'"
+            log = "{{ this.schema }}.hook_log"
+            return f"insert into {log} select {made}, '{name}', count(*) from {log} where made = {made}"
+
+        hooks = {
+            "+pre-hook": [hook("before"), {"sql": hook("outside, before"), "transaction": False}],
+            "+post-hook": [{"sql": hook("outside, after"), "transaction": False}, hook("after")],
+        }
+        return {"models": hooks, "seeds": hooks, "snapshots": hooks}
+
+    def test_a_first_run_a_second_run_and_a_plan(self, project: Any) -> None:
+        log = f"{project.test_schema}.hook_log"
+        project.run_sql(f"create table {log} (made string, hook string, number bigint)")
+        for _ in range(2):
+            run_dbt(["build"])
+            rows = project.run_sql(f"select made, hook, number from {log} order by made, number", fetch="all")
+            assert [tuple(row) for row in rows] == [(made, *ran) for made in self.MADE for ran in self.ORDER]
+            project.run_sql(f"delete from {log}")
+        run_dbt(["build", "--vars", "sparkevolve_plan_only: true"])
+        assert project.run_sql(f"select * from {log}", fetch="all") == []
 
 
 class TestDuplicateHooksInConfigs(BaseDuplicateHooksInConfigs):

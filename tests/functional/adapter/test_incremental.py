@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 from dbt.tests.adapter.incremental import fixtures
+from dbt.tests.adapter.incremental.test_incremental_merge_exclude_columns import BaseMergeExcludeColumns
+from dbt.tests.adapter.incremental.test_incremental_microbatch import BaseMicrobatch
 from dbt.tests.adapter.incremental.test_incremental_on_schema_change import (
     BaseIncrementalOnSchemaChange,
     BaseIncrementalOnSchemaChangeSetup,
@@ -17,6 +19,8 @@ from dbt.tests.adapter.incremental.test_incremental_unique_id import (
 )
 from dbt.tests.util import run_dbt
 
+from tests.functional.adapter.modes import PublishDirect
+
 
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     """With ``append_new_columns_remove_one``, which dbt-spark cannot do."""
@@ -28,6 +32,10 @@ class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
             (refused,) = (result for result in results if result.status == "error")
             assert f"on_schema_change is 'sync_all_columns' in model.test.{model}" in refused.message
             assert "sparkevolve never drops one" in refused.message
+
+
+class TestIncrementalOnSchemaChangeDirect(PublishDirect, TestIncrementalOnSchemaChange):
+    pass
 
 
 class TestIncrementalOnSchemaChangePreserve(BaseIncrementalOnSchemaChangeSetup):
@@ -96,6 +104,18 @@ class TestIncrementalUniqueKey(BaseIncrementalUniqueKey):
         return result.status, result.message
 
 
+class TestIncrementalUniqueKeyDirect(PublishDirect, TestIncrementalUniqueKey):
+    pass
+
+
+class TestIncrementalUniqueKeyMerge(TestIncrementalUniqueKey):
+    """The same rows by `merge`."""
+
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        return {"models": {"+incremental_strategy": "merge"}}
+
+
 class TestIncrementalPredicatesDeleteInsert(BaseIncrementalPredicates):
     pass
 
@@ -104,3 +124,35 @@ class TestPredicatesDeleteInsert(BaseIncrementalPredicates):
     @pytest.fixture(scope="class")
     def project_config_update(self) -> dict[str, Any]:
         return {"models": {"+predicates": ["id != 2"], "+incremental_strategy": "delete+insert"}}
+
+
+class TestIncrementalPredicatesDeleteInsertDirect(PublishDirect, BaseIncrementalPredicates):
+    pass
+
+
+class TestIncrementalPredicatesMerge(BaseIncrementalPredicates):
+    # As a part of MERGE's ON, where the target has a name.
+    @pytest.fixture(scope="class")
+    def project_config_update(self) -> dict[str, Any]:
+        predicates = ["DBT_INTERNAL_DEST.id != 2"]
+        return {"models": {"+incremental_predicates": predicates, "+incremental_strategy": "merge"}}
+
+
+class TestIncrementalPredicatesMergeDirect(PublishDirect, TestIncrementalPredicatesMerge):
+    pass
+
+
+class TestMergeExcludeColumns(BaseMergeExcludeColumns):
+    pass
+
+
+class TestMergeExcludeColumnsDirect(PublishDirect, BaseMergeExcludeColumns):
+    pass
+
+
+class TestMicrobatch(BaseMicrobatch):
+    pass
+
+
+class TestMicrobatchDirect(PublishDirect, BaseMicrobatch):
+    pass

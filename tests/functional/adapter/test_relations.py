@@ -22,6 +22,7 @@ from dbt.tests.adapter.column_types.test_column_types import BaseColumnTypes
 from dbt.tests.adapter.concurrency.test_concurrency import BaseConcurrency
 from dbt.tests.adapter.relations.test_changing_relation_type import BaseChangeRelationTypeValidator
 from dbt.tests.adapter.relations.test_dropping_schema_named import BaseDropSchemaNamed
+from dbt.tests.adapter.simple_copy.test_copy_uppercase import BaseSimpleCopyUppercase
 
 
 class StringLiteralInSpark:
@@ -125,3 +126,10 @@ class TestChangeRelationTypes(BaseChangeRelationTypeValidator):
 
 class TestDropSchemaNamed(BaseDropSchemaNamed):
     pass
+
+
+class TestSimpleCopyUppercase(BaseSimpleCopyUppercase):
+    # The base's profile is Postgres'.
+    @pytest.fixture(scope="class")
+    def dbt_profile_target(self, profile_target: dict[str, Any]) -> dict[str, Any]:
+        return dict(profile_target)

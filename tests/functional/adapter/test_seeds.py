@@ -15,12 +15,14 @@ from dbt.tests.adapter.simple_seed.test_seed import (
     BaseSeedSpecificFormats,
     BaseSeedWithEmptyDelimiter,
     BaseSeedWithUniqueDelimiter,
+    BaseSeedWithWrongDelimiter,
     BaseSimpleSeedEnabledViaConfig,
     BaseSimpleSeedWithBOM,
     BaseTestEmptySeed,
 )
 from dbt.tests.adapter.simple_seed.test_seed_type_override import BaseSimpleSeedColumnOverride
-from dbt.tests.util import get_connection
+from dbt.tests.util import get_connection, run_dbt
+from pyiceberg.catalog import Catalog
 
 # Spark's types and quotes; and it does not store a text in a timestamp column.
 EXPECTED_SQL = re.sub(
@@ -70,6 +72,15 @@ class TestSeedWithUniqueDelimiter(ExpectedInSpark, BaseSeedWithUniqueDelimiter):
 
 class TestSeedWithEmptyDelimiter(ExpectedInSpark, BaseSeedWithEmptyDelimiter):
     pass
+
+
+class TestSeedWithWrongDelimiter(ExpectedInSpark, BaseSeedWithWrongDelimiter):
+    # The base expects a syntax error, of a column's bare name with pipes in it. We quote each name, so the
+    # seed is what the file is by that delimiter: one column.
+    def test_seed_with_wrong_delimiter(self, project: Any, lake: Catalog) -> None:
+        run_dbt(["seed"])
+        schema = lake.load_table((project.test_schema, "seed_pipe_separated")).schema()
+        assert schema.column_names == ["seed_id|first_name|email|ip_address|birthday"]
 
 
 class TestSimpleSeedEnabledViaConfig(BaseSimpleSeedEnabledViaConfig):
