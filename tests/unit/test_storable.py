@@ -13,7 +13,6 @@ from dbt.adapters.sparkevolve.evolution.storable import (
     parse_columns,
     parse_type,
     storable_query,
-    top_level_names,
     types_query,
 )
 
@@ -289,12 +288,6 @@ def test_fields_inside_columns_are_found_at_every_level() -> None:
         ("m", "value", "v"),
         ("m", "value", "v", "w"),
     ]
-
-
-def test_notes_are_about_columns() -> None:
-    assert top_level_names([Note(("a", "x"), "void"), Note(("a",), "void"), Note(("b.c",), "interval")]) == {
-        *("a", "b.c")
-    }
 
 
 def test_twenty_thousand_columns_are_selected() -> None:

@@ -564,3 +564,8 @@ def test_h13_a_reserved_branch_gets_the_rows(
         assert scenario.rows() == [(1, "a", None)]
         assert history(scenario) == before
         assert sorted(scenario.table().metadata.refs) == ["audit", "main"]
+
+
+def test_a_sql_header_is_not_run_in_silence(scenario: Scenario) -> None:
+    scenario.model("select 1 as id", sql_header="set time zone 'Asia/Tokyo';")
+    assert "sql_header of model.case.t is not run: Spark runs one statement in one call" in scenario.run().log

@@ -5,7 +5,7 @@ as string, and ``void``, the type of a bare NULL, which is left out: there is no
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
@@ -284,8 +284,3 @@ def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
             yield from walk((*path, "value"), type_.value)
 
     return walk((), columns)
-
-
-def top_level_names(notes: Sequence[Note]) -> frozenset[str]:
-    """Return the columns that notes are about."""
-    return frozenset(note.path[0] for note in notes)

@@ -5,6 +5,13 @@
     {% do sparkevolve__config_error('file_format', file_format, ['iceberg']) %}
   {% endif %}
 
+  {% if config.get('sql_header') %}
+    {% do exceptions.warn(
+      'sql_header of ' ~ model.unique_id ~ ' is not run: Spark runs one statement in one call, and a setting would stay '
+      'for other models. Use server_side_parameters of the profile, or a pre_hook.'
+    ) %}
+  {% endif %}
+
   {% set unique_key = config.get('unique_key') %}
   {% set strategy = config.get('incremental_strategy') or ('delete+insert' if unique_key else 'append') %}
   {% do sparkevolve__check_choice(
