@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.errors import (
     AuditFailure,
     ConnectionLostError,
     EvolutionRefusedError,
+    NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
     UnreadableQueryError,
@@ -165,9 +166,21 @@ def test_spark_is_asked_for_the_branch_that_writes_are_reserved_to(
     adapter: Adapter, make_table: MakeTable, shown: str, ref: str
 ) -> None:
     make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
-    adapter.connections.answers = [[["spark.wap.branch", shown]]]
+    unset = [["spark.wap.id", "<undefined>"]]
+    adapter.connections.answers = [[["spark.wap.branch", shown]], unset]
     assert adapter.begin_load(TARGET).ref == ref
-    assert adapter.connections.sent == ["SET spark.wap.branch"]
+    assert adapter.connections.sent == ["SET spark.wap.branch", "SET spark.wap.id"]
+
+
+def test_a_session_that_keeps_each_statements_rows_apart_is_refused(
+    adapter: Adapter, make_table: MakeTable
+) -> None:
+    make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
+    adapter.connections.answers = [[["spark.wap.branch", "<undefined>"]], [["spark.wap.id", "abc"]]]
+    with pytest.raises(
+        NotOnBranchError, match=r"the session's `spark\.wap\.id` keeps each statement's rows apart"
+    ):
+        adapter.begin_load(TARGET)
 
 
 def test_a_run_that_has_nothing_to_remove_asks_spark_nothing(adapter: Adapter, start: Start) -> None:
@@ -207,17 +220,29 @@ def test_a_load_is_published(adapter: Adapter, lake: IcebergCatalog, other: Cata
 def test_a_load_that_changes_nothing_leaves_no_branch(
     adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = start(ROW)
+    load = start(ROW, unique_key="id", strategy="merge", merge_update_columns=["id"])
     cut(other, load)
     assert adapter.publish(load, is_last=False)
     assert load.branch is None
     assert refs(lake) == {"main"}
 
 
+def test_rows_that_are_not_on_their_branch_are_an_error(
+    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    load = start(ROW)
+    cut(other, load)
+    with pytest.raises(NotOnBranchError) as raised:
+        adapter.publish(load, is_last=True)
+    assert raised.value.relation == MAIN
+    assert "its rows are not on the branch that they were written to" in raised.value.msg
+    assert xs(lake) == [1]
+
+
 def test_a_branch_of_nothing_that_cannot_be_removed_is_no_error(
     adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load = start(ROW)
+    load = start(ROW, unique_key="id", strategy="merge")
     cut(other, load)
     answering(lake, monkeypatch, OSError("disk full"))
     assert adapter.publish(load, is_last=True)
@@ -520,6 +545,42 @@ def test_what_was_done_again_is_looked_at_when_that_is_lost_too(
     adapter.execute(load.steps[1])
     assert [sql for sql in adapter.connections.sent if sql.startswith("INSERT")][1:] == [load.steps[1]]
     assert adapter.connections.sent.count("-- reconnect") == 2
+
+
+CONFLICT = DbtRuntimeError("Table metadata refresh is required")
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_step_that_met_another_writer_is_done_again_on_a_new_branch(
+    adapter: Adapter, start: Start, number: int
+) -> None:
+    load = start(ROW, unique_key="id")
+    old, steps = str(load.branch), load.steps
+    adapter.connections.answers = [CONFLICT]
+    adapter.execute(steps[number])
+    assert load.lost_branches == [old]
+    assert adapter.connections.sent == [steps[number], *load.steps[: number + 1]]
+    assert old not in "".join(load.steps)
+
+
+def test_other_writers_each_time_are_an_error(adapter: Adapter, start: Start) -> None:
+    load = start(ROW, commit_retries=2)
+    adapter.connections.answers = [CONFLICT] * 4
+    with pytest.raises(DbtRuntimeError, match=r"^Runtime Error\n  Table metadata refresh is required$"):
+        adapter.execute(load.steps[0])
+    assert len(adapter.connections.sent) == 4
+    assert len(set(adapter.connections.sent)) == 4
+
+
+@pytest.mark.parametrize(
+    ("sql", "error"), [(0, "DIVIDE_BY_ZERO"), (None, "Table metadata refresh is required")]
+)
+def test_any_other_failure_stays_one(adapter: Adapter, start: Start, sql: int | None, error: str) -> None:
+    load = start(ROW)
+    adapter.connections.answers = [DbtRuntimeError(error)]
+    with pytest.raises(DbtRuntimeError, match=error):
+        adapter.execute("select 1" if sql is None else load.steps[sql])
+    assert len(adapter.connections.sent) == 1
 
 
 def test_a_connection_that_is_lost_again_and_again_is_an_error(adapter: Adapter, start: Start) -> None:

@@ -13,6 +13,7 @@ from pyiceberg.types import DateType, IcebergType, StringType, TimestampType, Ti
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField
+from dbt.adapters.sparkevolve.evolution.partitions import part
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.statements import (
@@ -187,12 +188,12 @@ def test_a_full_refresh_knows_no_key(stage: Stage) -> None:
     assert load(batch, TABLE, **settings) == [insert(batch, TABLE, overwrite=True)]
 
 
-PARTITIONED = TableFacts(partition_sources=frozenset({3}))
+PARTITIONED = TableFacts(partition_by=(part("days", "X"),))
 
 
 def test_partitions_are_replaced_by_those_of_the_batch(stage: Stage) -> None:
     batch = stage("ID int, x int", ROW)
-    settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "x"}
+    settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "days(x)"}
     plan = plan_batch(batch, settings, {}, columns(TABLE), PARTITIONED)
     statements = load_statements(TARGET, PREVIOUS, STAGED, batch, plan, settings)
     assert statements == [insert(batch, TABLE, overwrite=True)]
@@ -239,7 +240,7 @@ def test_an_empty_batch_is_loaded_just_if_it_replaces_rows_by_nothing(
     settings = {"strategy": strategy, "partition_by": partition_by, "unique_key": "id"}
     assert is_loaded(batch, {**SETTINGS, **settings}) is answer
     if not answer:
-        facts = TableFacts(partition_sources=frozenset({1}))
+        facts = TableFacts(partition_by=(part("identity", "x"),))
         plan = planned(batch, "Id int, ts timestamp", facts, **settings)
         assert plan.refusals == ()
         assert load_statements(TARGET, PREVIOUS, STAGED, batch, plan, {**SETTINGS, **settings}) == []
@@ -425,9 +426,13 @@ def test_partitions_of_a_table_that_has_none_are_not_overwritten(stage: Stage) -
     settings: dict[str, Any] = {"strategy": "insert_overwrite", "partition_by": "days(x)"}
     (refusal,) = planned(batch, TABLE, **settings).refusals
     assert str(refusal).startswith(
-        "The model is partitioned by `days(x)`, and the table is not partitioned: to overwrite the "
-        "partitions of the batch would overwrite the whole table."
+        "The model is partitioned by days(x) and the table by nothing: to overwrite the partitions that the "
+        "batch has rows for would replace other rows than the model means. Make `partition_by` what the table"
     )
+    other = TableFacts(partition_by=(part("months", "x"),))
+    (refusal,) = planned(batch, TABLE, other, **settings).refusals
+    assert "partitioned by days(x) and the table by months(x): " in str(refusal)
+    assert refusal.columns == ("x",)
     assert planned(batch, TABLE, PARTITIONED, **settings).refusals == ()
     assert planned(batch, TABLE, **{**settings, "partition_by": None}).refusals == ()
     for strategy in ("append", "full_refresh"):

@@ -58,6 +58,7 @@ from dbt.adapters.sparkevolve.publication import (
     has_news,
     is_wap_enabled,
     left_over,
+    partitions,
     publication,
     removal,
 )
@@ -245,7 +246,7 @@ class IcebergCatalog:
             except Exception as exc:
                 last = exc
                 if number <= retries:
-                    time.sleep(_wait_seconds(number))
+                    time.sleep(wait_seconds(number))
         raise PublishError(str(relation), short_message(str(last))) from last
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
@@ -429,7 +430,7 @@ class IcebergCatalog:
                     raise
                 if number == retries:
                     raise CommitConflictError(str(relation), number + 1, short_message(str(exc))) from exc
-                time.sleep(_wait_seconds(number))
+                time.sleep(wait_seconds(number))
         raise AssertionError("retries is negative")
 
 
@@ -443,7 +444,7 @@ def _is_conflict(exc: Exception) -> bool:
     )
 
 
-def _wait_seconds(attempt: int) -> float:
+def wait_seconds(attempt: int) -> float:
     """Return how long to wait after attempt number ``attempt``: twice as long each time, with jitter."""
     return random.uniform(0.5, 1.0) * min(_FIRST_WAIT_SECONDS * 2.0**attempt, _LONGEST_WAIT_SECONDS)
 
@@ -532,6 +533,7 @@ def table_facts(table: Table) -> TableFacts:
         partition_sources=frozenset(
             f.source_id for f in table.spec().fields if not isinstance(f.transform, VoidTransform)
         ),
+        partition_by=partitions(table),
     )
 
 

@@ -222,6 +222,21 @@ class PublishError(SparkEvolveError):
         self.relation = relation
 
 
+class NotOnBranchError(SparkEvolveError):
+    """What a load has written is not on its branch, so it can be neither checked nor published.
+
+    Attributes:
+        relation: the rendered name of the table.
+    """
+
+    def __init__(self, relation: str, why: str) -> None:
+        super().__init__(
+            f"What was loaded for {relation} cannot be published: {why}. Unset `spark.wap.id`, or let the "
+            "session name a branch instead (`spark.wap.branch`). The rows of the table are as they were."
+        )
+        self.relation = relation
+
+
 class AuditError(SparkEvolveError):
     """Loaded rows do not satisfy the audits of a model; they were not published.
 
@@ -337,6 +352,19 @@ class ConnectionLostError(SparkEvolveError):
             "running it, so it was not sent again: look at the table, then run the model again."
         )
         self.statement = statement
+
+
+# What Iceberg says in Spark when somebody else has committed first, or when it cannot tell who has.
+_CONFLICT = re.compile(
+    r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
+    r"|stale table metadata|CommitFailedException|CommitStateUnknownException|SQLITE_BUSY|database is locked",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_conflict(message: str) -> bool:
+    """Tell whether a statement failed because another writer committed to its table at the same time."""
+    return _CONFLICT.search(message) is not None
 
 
 def short_message(text: str) -> str:

@@ -14,14 +14,17 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.catalog import wait_seconds
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
     ConnectionLostError,
     EvolutionRefusedError,
+    NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
+    is_conflict,
 )
 from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
@@ -29,7 +32,7 @@ from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
 from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
-from dbt.adapters.sparkevolve.publication import Base, Published
+from dbt.adapters.sparkevolve.publication import Base, Published, is_wap_enabled
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 if TYPE_CHECKING:
@@ -59,8 +62,13 @@ class IncrementalAdapter(PlanningAdapter):
         Raises:
             NotIcebergError: the target is not an Iceberg table.
             EvolutionRefusedError: Spark cannot read the table, since it has no such type.
+            NotOnBranchError: the session keeps what it writes to this table out of every branch.
         """
         base = self.catalog.base(target, self._wap_branch)
+        if is_wap_enabled(base.table) and self._setting("spark.wap.id") is not None:
+            raise NotOnBranchError(
+                str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
+            )
         refuse_unreadable(target, base.table.schema())
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
@@ -72,7 +80,10 @@ class IncrementalAdapter(PlanningAdapter):
         return base
 
     def _wap_branch(self) -> str | None:
-        _, rows = self.execute("SET spark.wap.branch", fetch=True)
+        return self._setting("spark.wap.branch")
+
+    def _setting(self, name: str) -> str | None:
+        _, rows = self.execute(f"SET {name}", fetch=True)
         value = str(rows[0][1])
         return None if value == "<undefined>" else value
 
@@ -223,6 +234,11 @@ class IncrementalAdapter(PlanningAdapter):
             self._drop_branches(load)
             return False
         if outcome == Published.NOTHING_NEW:
+            # A MERGE may find nothing to update; what else has rows has written some.
+            if load.batch.rows and load.settings["strategy"] != "merge":
+                raise NotOnBranchError(
+                    str(load.target), "its rows are not on the branch that they were written to"
+                )
             self._drop_branches(load)
         load.branch = None
         return True
@@ -270,14 +286,44 @@ class IncrementalAdapter(PlanningAdapter):
                 raise
             return self._go_on(load, step)
         except DbtRuntimeError as exc:
-            load = self._node.load
+            load, message = self._node.load, str(exc)
             if (
-                load is None
-                or "MERGE_CARDINALITY_VIOLATION" not in str(exc)
-                or sql.strip() not in load.statements
+                load is not None
+                and "MERGE_CARDINALITY_VIOLATION" in message
+                and sql.strip() in load.statements
             ):
+                raise self._repeated_key(load) from exc
+            step = _step(load, sql)
+            if load is None or step is None or not is_conflict(message):
                 raise
-            raise self._repeated_key(load) from exc
+            return self._try_again(load, step)
+
+    def _try_again(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+        """Have the steps of a load up to ``step`` done on a new branch: a commit met another writer's.
+
+        Spark tries the commits of an INSERT again, and not those of a CREATE BRANCH. Whether a commit was
+        made after all does not matter: nobody publishes the old branch.
+
+        Raises:
+            DbtRuntimeError: Spark's last answer.
+        """
+        retries = int(load.settings["commit_retries"])
+        for number in range(retries + 1):
+            time.sleep(wait_seconds(number))
+            load.cut_again()
+            try:
+                return self._run_steps(load, step)
+            except DbtRuntimeError as exc:
+                if isinstance(exc, ConnectionLostError) or number == retries or not is_conflict(str(exc)):
+                    raise
+        raise AssertionError("retries is negative")
+
+    def _run_steps(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+        answer: tuple[Any, agate.Table] | None = None
+        for sql in load.steps[: step + 1]:
+            answer = super().execute(sql)
+        assert answer is not None
+        return answer
 
     def _go_on(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.
@@ -305,9 +351,7 @@ class IncrementalAdapter(PlanningAdapter):
                 # A new connection is a new session.
                 if load.partition_overwrite:
                     self.set_partition_overwrite(load.partition_overwrite)
-                for sql in load.steps[: step + 1]:
-                    super().execute(sql)
-                return done
+                return self._run_steps(load, step)
             except ConnectionLostError as exc:
                 lost = exc
         assert lost is not None

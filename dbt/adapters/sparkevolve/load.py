@@ -1,7 +1,6 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +10,7 @@ from dbt.adapters.sparkevolve import branches
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution import statements as sql
+from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.loading import (
     is_loaded,
@@ -21,16 +21,6 @@ from dbt.adapters.sparkevolve.loading import (
 )
 from dbt.adapters.sparkevolve.publication import Base, Head
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-
-# Other names of the transforms that Spark knows.
-_TRANSFORMS = {
-    "year": "years",
-    "month": "months",
-    "day": "days",
-    "date": "days",
-    "hour": "hours",
-    "date_hour": "hours",
-}
 
 
 @dataclass
@@ -87,15 +77,13 @@ class Load:
     @property
     def _partition_warning(self) -> list[str]:
         """Say that a full refresh does not partition the table anew, where the model would have it so."""
-        configured = self.settings["partition_by"]
-        if self.settings["strategy"] != "full_refresh" or not configured:
-            return []
-        wanted = [configured] if isinstance(configured, str) else [str(part) for part in configured]
-        if _plain(wanted) == _plain(self.base.partition_by):
+        wanted = parse_partitions(self.settings["partition_by"])
+        actual = self.base.partition_by
+        if self.settings["strategy"] != "full_refresh" or not wanted or same_partitions(wanted, actual, {}):
             return []
         return [
-            f"The model is partitioned by {', '.join(wanted)} and the table by "
-            f"{', '.join(self.base.partition_by) or 'nothing'}. A full refresh leaves that as it is: "
+            f"The model is partitioned by {', '.join(map(str, wanted))} and the table by "
+            f"{', '.join(map(str, actual)) or 'nothing'}. A full refresh leaves that as it is: "
             "change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
         ]
 
@@ -103,6 +91,14 @@ class Load:
     def removed(self) -> list[str]:
         """The columns and fields that the model does not return."""
         return [names.path_text(path) for path in self.plan.removed]
+
+    @property
+    def what_removed_get(self) -> str:
+        """What rows of this run have where the model does not return a column or field."""
+        keeps = self.settings["removed_columns"] == "keep" or self.settings["strategy"] == "merge"
+        if keeps and self.plan.unique_key:
+            return "rows that are replaced keep its value, new ones get NULL"
+        return "padded with NULL"
 
     @property
     def ignored(self) -> list[str]:
@@ -200,9 +196,3 @@ class Load:
                 if names.fold(f.name) in wanted:
                     return f.field_type
         return None
-
-
-def _plain(partition_by: Sequence[str]) -> str:
-    """Return one text for all ways to write what a table is partitioned by."""
-    text = ",".join(partition_by).replace("`", "").replace(" ", "").lower()
-    return re.sub(r"(?<![^,])(\w+)\(", lambda m: f"{_TRANSFORMS.get(m[1], m[1])}(", text)

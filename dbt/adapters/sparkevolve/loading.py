@@ -9,6 +9,7 @@ from pyiceberg.types import DateType, IcebergType, TimestampType
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names, refusals, statements
+from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
@@ -128,8 +129,10 @@ def _refused_settings(
         unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
         if unknown:
             yield refusals.no_such_column(unknown, setting)
-    if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE and not facts.partition_sources:
-        yield refusals.not_partitioned(key_columns(settings["partition_by"]))
+    if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE:
+        wanted = parse_partitions(settings["partition_by"])
+        if not same_partitions(wanted, facts.partition_by, settings["column_renames"]):
+            yield refusals.other_partitions(wanted, facts.partition_by)
 
 
 def partition_overwrite(settings: Mapping[str, Any]) -> str | None:

@@ -16,6 +16,7 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import VoidTransform
 
 from dbt.adapters.sparkevolve import branches
+from dbt.adapters.sparkevolve.evolution.partitions import Part, part
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -45,18 +46,9 @@ class Base:
         return [field.name for field in self.table.schema().fields]
 
     @property
-    def partition_by(self) -> list[str]:
-        """What the table is partitioned by, as one writes it in Spark SQL, in lower case and unquoted."""
-        texts = []
-        for part in self.table.spec().fields:
-            if isinstance(part.transform, VoidTransform):
-                continue  # taken away from a table of format version 1
-            column = self.table.schema().find_column_name(part.source_id) or ""
-            name, _, width = str(part.transform).rstrip("]").partition("[")
-            name = f"{name}s" if name in ("year", "month", "day", "hour") else name
-            arguments = f"{width}, {column}" if width else column
-            texts.append(column.lower() if name == "identity" else f"{name}({arguments})".lower())
-        return texts
+    def partition_by(self) -> tuple[Part, ...]:
+        """What the table is partitioned by."""
+        return partitions(self.table)
 
     @property
     def cut_at_ms(self) -> int | None:
@@ -91,6 +83,17 @@ class Published(Enum):
 def is_wap_enabled(table: Table) -> bool:
     """Tell whether the writes of a session that names a branch (`spark.wap.branch`) go to that branch."""
     return table.properties.get("write.wap.enabled", "").lower() == "true"
+
+
+def partitions(table: Table) -> tuple[Part, ...]:
+    """Return what a table is partitioned by now."""
+    found = []
+    for f in table.spec().fields:
+        # A void one was taken away from a table of format version 1.
+        if not isinstance(f.transform, VoidTransform):
+            transform, _, width = str(f.transform).rstrip("]").partition("[")
+            found.append(part(transform, table.schema().find_column_name(f.source_id) or "", width))
+    return tuple(found)
 
 
 def left_over(table: Table, now_ms: int) -> tuple[str, ...]:

@@ -133,10 +133,28 @@ def test_partitions_of_a_table_without_any_are_refused(scenario: Scenario) -> No
     before = scenario.state()
     scenario.model(NEW, incremental_strategy="insert_overwrite", partition_by=["id"])
     assert (
-        "The model is partitioned by `id`, and the table is not partitioned: to overwrite the partitions of "
-        "the batch would overwrite the whole table." in scenario.fail().message
+        "The model is partitioned by id and the table by nothing: to overwrite the partitions that the batch "
+        "has rows for would replace other rows than the model means." in scenario.fail().message
     )
     assert scenario.state() == before
+
+
+def test_partitions_that_are_not_the_models_are_refused(scenario: Scenario) -> None:
+    """A batch of one day would overwrite the whole month."""
+    config = {"incremental_strategy": "insert_overwrite", "unique_key": None}
+    scenario.model(
+        "select 1 as id, date'2026-01-05' as d union all select 2, date'2026-01-06'",
+        partition_by="months(d)",
+        **config,
+    )
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 3 as id, date'2026-01-06' as d", partition_by="d", **config)
+    assert "The model is partitioned by d and the table by months(d): " in scenario.fail().message
+    assert scenario.state() == before
+    scenario.model("select 3 as id, date'2026-01-06' as d", partition_by=["month(`D`)"], **config)
+    scenario.run()
+    assert [row[0] for row in scenario.rows()] == [3]
 
 
 # Merge
@@ -569,3 +587,45 @@ def test_h13_a_reserved_branch_gets_the_rows(
 def test_a_sql_header_is_not_run_in_silence(scenario: Scenario) -> None:
     scenario.model("select 1 as id", sql_header="set time zone 'Asia/Tokyo';")
     assert "sql_header of model.case.t is not run: Spark runs one statement in one call" in scenario.run().log
+
+
+@pytest.mark.parametrize("setting", ["audits", "incremental_predicates"])
+@pytest.mark.parametrize("value", [5, True, {"id > 0": 1}, [None], ["id > 0", " "], ""])
+def test_conditions_are_texts(scenario: Scenario, setting: str, value: Any) -> None:
+    scenario.model(OLD, **{setting: value})
+    assert f"{setting} is " in scenario.fail().message
+    assert scenario.sql(f"show tables in `lake`.`{scenario.schema}`") == []
+
+
+def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:
+    """`spark.wap.id` takes each statement's rows off every branch: they could not be checked or published."""
+    scenario.model("select 1 as id, 'a' as v", tblproperties={"write.wap.enabled": "true"})
+    scenario.run()
+    before = scenario.state()
+    hooks = {"pre_hook": "set spark.wap.id=abc", "post_hook": "reset spark.wap.id"}
+    scenario.model("select 1 as id, 'bad' as v", audits=["v = 'a'"], **hooks)
+    message = scenario.fail().message
+    scenario.model("select 1 as id, 'b' as v", post_hook="reset spark.wap.id")
+    assert "the session's `spark.wap.id` keeps each statement's rows apart. Unset `spark.wap.id`" in message
+    assert scenario.state() == before
+
+
+def test_the_log_says_what_removed_columns_get(scenario: Scenario) -> None:
+    for name, config in {
+        "kept": {"removed_columns": "keep"},
+        "merged": {"incremental_strategy": "merge"},
+        "padded": {},
+    }.items():
+        scenario.model(OLD, name, **config)
+    scenario.run()
+    for name, config in {
+        "kept": {"removed_columns": "keep"},
+        "merged": {"incremental_strategy": "merge"},
+        "padded": {},
+    }.items():
+        scenario.model(NEW, name, **config)
+    log = scenario.run().log
+    kept = "column `gone` is not in the model, rows that are replaced keep its value, new ones get NULL"
+    assert f"{scenario.relation('kept')}: {kept}" in log
+    assert f"{scenario.relation('merged')}: {kept}" in log
+    assert f"{scenario.relation('padded')}: column `gone` is not in the model, padded with NULL" in log

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dbt.adapters.sparkevolve.evolution.partitions import Part
+
 
 @dataclass(frozen=True)
 class FormerColumn:
@@ -36,12 +38,14 @@ class TableFacts:
             id of the only column or field whose dotted path that may be: of the one that it repeats. None
             if it repeats none.
         partition_sources: ids of the fields that the table is partitioned by now.
+        partition_by: the same, with their transforms.
     """
 
     format_version: int = 2
     former: Mapping[tuple[str, ...], FormerColumn] = field(default_factory=dict)
     partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()
+    partition_by: tuple[Part, ...] = ()
 
 
 @dataclass(frozen=True)

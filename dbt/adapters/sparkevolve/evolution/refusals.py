@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote
+from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 Path = tuple[str, ...]
@@ -113,14 +114,16 @@ def no_such_column(names: tuple[str, ...], setting: str) -> Refusal:
     )
 
 
-def not_partitioned(partition_by: tuple[str, ...]) -> Refusal:
-    """Partitions are to be overwritten, and the table has none: all rows would go."""
+def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> Refusal:
+    """Partitions are to be overwritten, and the table's are others than the model's: other rows would go."""
+    wanted, has = (", ".join(map(str, parts)) or "nothing" for parts in (configured, actual))
     return Refusal(
-        columns=partition_by,
-        reason=f"The model is partitioned by {listed(partition_by)}, and the table is not partitioned: to "
-        "overwrite the partitions of the batch would overwrite the whole table.",
-        remedy="Partition it (`ALTER TABLE … ADD PARTITION FIELD …`), or take `partition_by` away if the "
-        "whole table is to be overwritten.",
+        columns=tuple(p.column for p in configured),
+        reason=f"The model is partitioned by {wanted} and the table by {has}: to overwrite the partitions "
+        "that the batch has rows for would replace other rows than the model means.",
+        remedy="Make `partition_by` what the table is partitioned by, change the table with `ALTER TABLE … "
+        "ADD, DROP or REPLACE PARTITION FIELD`, or take `partition_by` away if the whole table is to be "
+        "overwritten.",
     )
 
 

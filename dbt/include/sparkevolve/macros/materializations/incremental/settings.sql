@@ -44,7 +44,7 @@
   {% set full_refresh_schema = config.get('full_refresh_schema') or 'keep' %}
   {% do sparkevolve__check_choice('full_refresh_schema', full_refresh_schema, ['keep', 'replace']) %}
 
-  {% set audits = sparkevolve__as_list(config.get('audits')) %}
+  {% set audits = sparkevolve__conditions('audits', config.get('audits')) %}
   {% if audits and publish == 'direct' %}
     {% do exceptions.raise_compiler_error(
       "audits are set in " ~ model.unique_id ~ ", but publish is 'direct': rows would be visible before they are "
@@ -95,7 +95,9 @@
     'removed_columns': removed_columns,
     'merge_update_columns': update_columns,
     'merge_exclude_columns': exclude_columns,
-    'predicates': sparkevolve__as_list(config.get('predicates') or config.get('incremental_predicates')),
+    'predicates': sparkevolve__conditions(
+      'incremental_predicates', config.get('predicates') or config.get('incremental_predicates')
+    ),
     'audits': audits,
     'full_refresh_schema': full_refresh_schema,
     'commit_retries': retries,
@@ -112,6 +114,20 @@
 
 {% macro sparkevolve__as_list(value) %}
   {% do return([value] if value is string else (value or [])) %}
+{% endmacro %}
+
+
+{# A list of SQL conditions, or one of them. #}
+{% macro sparkevolve__conditions(name, value) %}
+  {% if value is none or value == [] %}
+    {% do return([]) %}
+  {% endif %}
+  {% set listed = [value] if value is string else value %}
+  {% if listed is mapping or listed is not iterable or listed | select('string') | list != listed | list
+        or listed | map('trim') | select('equalto', '') | list %}
+    {% do sparkevolve__config_error(name, value, ['a SQL condition', 'a list of SQL conditions']) %}
+  {% endif %}
+  {% do return(listed | list) %}
 {% endmacro %}
 
 

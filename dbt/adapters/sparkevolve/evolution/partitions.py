@@ -1,0 +1,90 @@
+"""What a table is partitioned by: as Iceberg has it, and as one writes it in ``partition_by``."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dbt.adapters.sparkevolve.evolution.names import fold
+
+# Other names that Spark's DDL has for a transform of Iceberg's.
+_OTHER_NAMES = {
+    "year": "years",
+    "month": "months",
+    "day": "days",
+    "date": "days",
+    "hour": "hours",
+    "date_hour": "hours",
+}
+_CALL = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
+
+
+@dataclass(frozen=True, order=True)
+class Part:
+    """One thing that a table is partitioned by.
+
+    Attributes:
+        transform: ``identity``, ``years``, ``months``, ``days``, ``hours``, ``bucket`` or ``truncate``.
+        column: the folded path of the column, without backticks.
+        width: the number of a ``bucket`` or ``truncate``, else empty.
+    """
+
+    transform: str
+    column: str
+    width: str = ""
+
+    def __str__(self) -> str:
+        if self.transform == "identity":
+            return self.column
+        return (
+            f"{self.transform}({self.width}, {self.column})"
+            if self.width
+            else f"{self.transform}({self.column})"
+        )
+
+
+def part(transform: str, column: str, width: str = "") -> Part:
+    """Return a part, whatever way its transform and its column are written."""
+    name = transform.lower()
+    return Part(_OTHER_NAMES.get(name, name), fold(column.replace("`", "").strip()), width.strip())
+
+
+def parse_partitions(partition_by: str | Sequence[str] | None) -> tuple[Part, ...]:
+    """Return what ``partition_by`` says: a string or a list, as dbt-spark takes it."""
+    texts = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
+    return tuple(_parse(text) for listed in texts for text in _split(str(listed)))
+
+
+def same_partitions(one: Iterable[Part], other: Iterable[Part], renames: Mapping[str, str]) -> bool:
+    """Tell whether two tables would be partitioned the same, once columns are renamed from old to new."""
+    new = {fold(str(old).replace("`", "")): str(name) for old, name in renames.items()}
+
+    def after(parts: Iterable[Part]) -> set[Part]:
+        return {part(p.transform, new.get(p.column, p.column), p.width) for p in parts}
+
+    return after(one) == after(other)
+
+
+def _parse(text: str) -> Part:
+    call = _CALL.fullmatch(text.strip())
+    if call is None:
+        return part("identity", text)
+    arguments = list(_split(call[2]))
+    numbers = [argument for argument in arguments if argument.strip().isdigit()]
+    columns = [argument for argument in arguments if argument not in numbers]
+    return part(call[1], ",".join(columns), ",".join(numbers))
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield what stands between the commas that are neither in parentheses nor in backticks."""
+    start, depth, is_quoted = 0, 0, False
+    for position, character in enumerate(text):
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "()":
+            depth += 1 if character == "(" else -1
+        elif character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    yield text[start:]
