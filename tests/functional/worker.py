@@ -31,7 +31,7 @@ _CALLS = {
     "published": ("publish", "after"),
 }
 STEPS = (*_STATEMENTS, *_CALLS)
-_LONGEST_SECONDS = 120.0
+_LONGEST_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
