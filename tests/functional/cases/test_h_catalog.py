@@ -22,12 +22,10 @@ CACHE_ON = {
 
 
 def test_h01_spark_sees_the_new_column_through_its_cache(
-    method: str, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario]
+    scenario_factory: Callable[..., Scenario],
 ) -> None:
     """The catalog's cache is on, and this session holds the table from before the change."""
-    if method != "session":
-        pytest.skip("a server has its own settings")
-    scenario = scenario_factory(spark_config={**profile_target["spark_config"], **CACHE_ON})
+    scenario = scenario_factory(server_side_parameters=CACHE_ON)
     for name, key in (("t", "id"), ("appended", None)):
         scenario.model("select 1 as id", name=name, unique_key=key)
     scenario.run()
@@ -61,12 +59,10 @@ def test_h01_spark_sees_the_new_column_through_its_cache(
 
 
 def test_h01_the_batch_reads_what_another_writer_has_committed(
-    method: str, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario]
+    scenario_factory: Callable[..., Scenario],
 ) -> None:
     """A batch that is computed from a stale table would overwrite the other writer's row."""
-    if method != "session":
-        pytest.skip("a server has its own settings")
-    scenario = scenario_factory(spark_config={**profile_target["spark_config"], **CACHE_ON})
+    scenario = scenario_factory(server_side_parameters=CACHE_ON)
     scenario.model("select 1 as id, 'ours' as v", post_hook="select count(*) from {{ this }}")
     scenario.run()
     scenario.sql(f"alter table {scenario.relation()} add column other int")

@@ -1,6 +1,7 @@
 """What each strategy does to the rows, with columns that come and go, and how its result becomes visible."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -561,12 +562,8 @@ def test_a_table_of_format_3_is_published_through_spark(scenario: Scenario) -> N
     assert len(history(scenario)) == len(seen) + 1
 
 
-def test_h13_a_reserved_branch_gets_the_rows(
-    method: str, profile_target: dict[str, Any], scenario_factory: Any
-) -> None:
-    if method != "session":
-        pytest.skip("a server has its own settings")
-    scenario = scenario_factory(spark_config={**profile_target["spark_config"], "spark.wap.branch": "audit"})
+def test_h13_a_reserved_branch_gets_the_rows(scenario_factory: Callable[..., Scenario]) -> None:
+    scenario = scenario_factory(server_side_parameters={"spark.wap.branch": "audit"})
     scenario.model("select 1 as id, 'a' as v")
     scenario.run()
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('write.wap.enabled' = 'true')")
