@@ -1,7 +1,7 @@
 {# Load a batch into the table that is there. If another writer commits to it before the batch is published, all
    begins again from the table as it is then: what the model has read of it may not be so any more. #}
 {% macro sparkevolve__load_existing(target_relation, settings) %}
-  {% set run = namespace(staged=none, loads=0, done=false) %}
+  {% set run = namespace(staged=none, loads=0, on_branch=false, done=false) %}
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
   {% for attempt in range(settings.commit_retries + 2) if not run.done %}
     {% set base = adapter.begin_load(target_relation) %}
@@ -17,12 +17,16 @@
       {% if load.changes %}
         {% do sparkevolve__refresh(target_relation) %}
       {% endif %}
+      {% set run.on_branch = load.cut is not none %}
       {% do sparkevolve__run_load(load) %}
       {% do adapter.audit(load) %}
       {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}
     {% endif %}
   {% endfor %}
-  {% do sparkevolve__refresh(target_relation) %}
+  {# What Spark itself has written to the table it knows. #}
+  {% if run.on_branch %}
+    {% do sparkevolve__refresh(target_relation) %}
+  {% endif %}
 {% endmacro %}
 
 
