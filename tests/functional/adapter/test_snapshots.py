@@ -1,9 +1,11 @@
 """Snapshots: what dbt-spark's materialization does on our relations."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dbt.tests.adapter.simple_snapshot import test_various_configs
 from dbt.tests.adapter.simple_snapshot.new_record_check_mode import BaseSnapshotNewRecordCheckMode
 from dbt.tests.adapter.simple_snapshot.new_record_dbt_valid_to_current import (
     BaseSnapshotNewRecordDbtValidToCurrent,
@@ -23,6 +25,7 @@ from dbt.tests.adapter.simple_snapshot.test_various_configs import (
     BaseSnapshotInvalidColumnNames,
     BaseSnapshotMultiUniqueKey,
 )
+from dbt.tests.util import run_sql_with_adapter
 
 # What Spark says differently: names of types, ALTER without a default on an Iceberg column, and a time that
 # goes into a column of times, where Postgres takes a text too.
@@ -103,7 +106,15 @@ class TestSnapshotInvalidColumnNames(SourcesInSpark, BaseSnapshotInvalidColumnNa
 
 
 class TestSnapshotDbtValidToCurrent(SourcesInSpark, BaseSnapshotDbtValidToCurrent):
-    pass
+    # The base reads rows by their place in a result that it does not order, and Spark promises no order then.
+    @pytest.fixture(scope="class", autouse=True)
+    def rows_by_id_and_time(self) -> Iterator[None]:
+        def read(adapter: Any, sql: str, fetch: str) -> list[Any]:
+            return sorted(run_sql_with_adapter(adapter, sql, fetch), key=lambda row: (row[0], row[2]))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(test_various_configs, "run_sql_with_adapter", read)
+            yield
 
 
 class TestSnapshotMultiUniqueKey(SourcesInSpark, BaseSnapshotMultiUniqueKey):
