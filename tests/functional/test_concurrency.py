@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pyiceberg.types import StringType
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from tests.functional.harness import Run, Scenario
-from tests.functional.worker import Worker
+from tests.functional.worker import Outcome, Worker
 
 Intrude = Callable[..., list[None]]
 
@@ -163,6 +164,28 @@ def test_another_spark_session_deletes_rows_meanwhile(scenario: Scenario, intrud
     )
     scenario.run()
     assert scenario.rows() == [(0, 10), (1, 10)]
+    assert is_clean(scenario)
+
+
+def test_g08_a_run_with_other_vars_meanwhile(scenario: Scenario, intrude: Intrude) -> None:
+    """While one has loaded its day and not published it, the other loads its own from beginning to end."""
+    scenario.model("select date'2020-01-01' as day, 0 as v", unique_key="day")
+    scenario.run()
+    scenario.model(
+        "select date_add(date'2020-01-01', {{ var('day') }}) as day, {{ var('day') }} as v\n"
+        "union all select date'2020-01-01', {{ var('day') }} where {{ var('day') }} = 2",
+        unique_key="day",
+    )
+    with Worker() as worker:
+        two = ("run", "--vars", "{day: 2}")
+        happened = intrude(IcebergCatalog, "publish", lambda: others.extend(worker.run(scenario, two)))
+        others: list[Outcome] = []
+        run = scenario.run("--vars", "{day: 1}")
+    assert len(happened) == 1
+    assert [outcome.success for outcome in others] == [True], others
+    days = [date(2020, 1, day) for day in (1, 2, 3)]
+    assert scenario.rows() == [(days[0], 2), (days[1], 1), (days[2], 2)]
+    assert (staged(run), cut(run)) == (1, 2)
     assert is_clean(scenario)
 
 

@@ -111,6 +111,26 @@ def test_what_the_server_goes_on_with_is_never_published(scenario: Scenario, pro
     assert len(others) <= 1
 
 
+@pytest.mark.parametrize("when", [When.NEVER_SENT, When.FINISHED], ids=lambda when: when.name)
+def test_g09_a_batch_that_was_not_staged_for_sure(scenario: Scenario, proxy: Proxy, when: When) -> None:
+    """The run fails, and nothing is read from what may be there, or not, or half."""
+    scenario.model(OLD)
+    scenario.run()
+    before = scenario.state()
+    scenario.model(NEW)
+    pattern = rf"create table `lake`\.`{scenario.schema}`\.`t__dbt_tmp_"
+    cut = Cut(pattern, when, is_finished=lambda: len(scenario.tables()) == 2)
+    proxy.cut(cut)
+    run = scenario.fail()
+    assert "The connection to Spark was lost while a statement ran" in run.message
+    assert cut.seen == 1
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+    proxy.cut()
+    scenario.run()
+    assert scenario.rows() == NEW_ROWS
+
+
 def test_a_connection_that_is_lost_again_and_again(scenario: Scenario, proxy: Proxy) -> None:
     scenario.model(OLD)
     scenario.run()

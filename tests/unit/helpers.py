@@ -94,9 +94,9 @@ def relation(identifier: str, schema: str = "db", database: str | None = "lake")
     )
 
 
-def append(table: Table, rows: list[dict[str, object]]) -> None:
+def append(table: Table, rows: list[dict[str, object]], branch: str = "main") -> None:
     """Append rows in one commit."""
-    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+    table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()), branch=branch)
 
 
 def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: Exception | str) -> list[str]:

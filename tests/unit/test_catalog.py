@@ -25,13 +25,15 @@ from pyiceberg.types import (
     StructType,
 )
 
-from dbt.adapters.sparkevolve.catalog import COMMENT_PROPERTY, IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     EvolutionRefusedError,
     NotIcebergError,
     SchemaCommitError,
+    StagedBatchGoneError,
 )
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import (
@@ -905,8 +907,16 @@ def test_a_column_whose_nulls_were_not_counted_may_hold_one(
 
 
 def test_a_batch_that_is_not_there_is_not_an_empty_batch(lake: IcebergCatalog) -> None:
-    with pytest.raises(NotIcebergError):
+    with pytest.raises(StagedBatchGoneError) as raised:
         lake.staged_batch(relation("t__dbt_tmp_0123456789ab"))
+    assert raised.value.msg == (
+        "The staged batch `lake`.`db`.`t__dbt_tmp_0123456789ab` is not in the Iceberg catalog `lake`. Either "
+        "somebody has dropped it while the model ran, or `catalog_properties` of the profile name another "
+        "catalog than the one that Spark uses (`dbt debug` tells). Nothing was loaded from it: run the model "
+        "again."
+    )
+    assert raised.value.relation == "`lake`.`db`.`t__dbt_tmp_0123456789ab`"
+    assert raised.value.catalog == "lake"
 
 
 def test_opening_the_catalog_makes_its_folder(settings: CatalogSettings) -> None:

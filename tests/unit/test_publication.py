@@ -3,12 +3,10 @@
 import threading
 import time
 
-import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.table import Table
 from pyiceberg.table.update import RemoveSnapshotRefUpdate
 from pyiceberg.transforms import (
     BucketTransform,
@@ -69,12 +67,8 @@ def loaded(other: Catalog, branch: str, *rows: int, identifier: str = "db.t", **
     with table.manage_snapshots() as manage:
         manage.create_branch(table.metadata.current_snapshot_id, branch, **retention)
     for row in rows:
-        append_to(table, row, branch)
+        append(table, [{"id": row}], branch)
     return table.metadata.refs[branch].snapshot_id
-
-
-def append_to(table: Table, row: int, branch: str = "main") -> None:
-    table.append(pa.Table.from_pylist([{"id": row}], schema=table.schema().as_arrow()), branch=branch)
 
 
 def without_main(other: Catalog) -> None:
@@ -307,7 +301,7 @@ def test_a_branch_has_news_if_a_commit_since_the_base_changed_a_file(
     assert snapshot.snapshot_id != base
     assert not has_news(table, snapshot.snapshot_id, base)
     assert has_news(table, snapshot.snapshot_id, None)
-    append_to(other.load_table("db.t"), 2, "b")
+    append(other.load_table("db.t"), [{"id": 2}], "b")
     other.load_table("db.t").append(empty.scan().to_arrow().slice(0, 0), branch="b")
     table = lake.load(target)
     assert has_news(table, table.metadata.refs["b"].snapshot_id, base)
@@ -415,7 +409,7 @@ def test_a_branch_other_than_main_is_published_to(
     table = other.load_table("db.t")
     with table.manage_snapshots() as manage:
         manage.create_branch(base.cut_at or 0, "b")
-    append_to(table, 2, "b")
+    append(table, [{"id": 2}], "b")
     assert publish(lake, base) == Published.YES
     assert ids(lake) == [1]
     assert ids(lake, "audit") == ([1, 2, 5] if exists else [1, 2])
@@ -595,7 +589,7 @@ def test_a_branch_that_somebody_still_writes_to_is_published_as_it_was_seen_or_n
 
     def commit_table(*args: object) -> object:
         if late:
-            append_to(other.load_table("db.t"), late.pop(), "b")
+            append(other.load_table("db.t"), [{"id": late.pop()}], "b")
         return real(*args)  # type: ignore[arg-type]
 
     monkeypatch.setattr(lake._catalog, "commit_table", commit_table)

@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
@@ -22,28 +22,27 @@ from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.update import AssertTableUUID
-from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.commits import (
+    COMMENT_PROPERTY,
+    commit_changes,
+    commit_docs,
+    iso,
+    remove_old_metadata,
+)
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     NotIcebergError,
     PublishError,
     SchemaCommitError,
+    StagedBatchGoneError,
     short_message,
 )
 from dbt.adapters.sparkevolve.evolution import record
-from dbt.adapters.sparkevolve.evolution.changes import (
-    AddColumn,
-    AddField,
-    Change,
-    RelaxNotNull,
-    RenameField,
-    WidenType,
-)
 from dbt.adapters.sparkevolve.evolution.history import former_fields, schema_changes
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
@@ -69,7 +68,6 @@ _LONGEST_WAIT_SECONDS = 5.0
 _DROP_RETRIES = 4
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.
 NEWEST_FORMAT_TO_COMMIT = 2
-COMMENT_PROPERTY = "comment"
 
 Result = TypeVar("Result")
 
@@ -146,9 +144,12 @@ class IcebergCatalog:
             bookkeeping: folded names of columns in it that are not for the target.
 
         Raises:
-            NotIcebergError: there is no such table. It is never taken for a batch without columns.
+            StagedBatchGoneError: there is no such table. It is never taken for a batch without columns.
         """
-        return StagedBatch(self.load(relation), bookkeeping)
+        table = self.find(relation)
+        if table is None:
+            raise StagedBatchGoneError(str(relation), self.name)
+        return StagedBatch(table, bookkeeping)
 
     def base(self, relation: BaseRelation, wap_branch: Callable[[], str | None]) -> Base:
         """Return the state of a table that a run starts from.
@@ -241,7 +242,7 @@ class IcebergCatalog:
                 if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
                     fast_forward()
                 else:
-                    self._catalog.commit_table(table, *publication(table.metadata, base, branch, head))
+                    self._commit(table, *publication(table.metadata, base, branch, head))
                 return Published.YES
             except Exception as exc:
                 last = exc
@@ -256,7 +257,7 @@ class IcebergCatalog:
             metadata = table.metadata
             if branch in metadata.refs and metadata.format_version <= NEWEST_FORMAT_TO_COMMIT:
                 same = AssertTableUUID(uuid=metadata.table_uuid)
-                self._catalog.commit_table(table, (same,), (removal(branch),))
+                self._commit(table, (same,), (removal(branch),))
 
         self._retry(relation, attempt, _DROP_RETRIES)
 
@@ -314,7 +315,7 @@ class IcebergCatalog:
                 raise SchemaCommitError(str(relation), tried.changes, short_message(str(lost))) from lost
             tried = plan
             try:
-                _commit_changes(table, plan.changes, invocation_id, fingerprint(source))
+                commit_changes(table, plan.changes, invocation_id, fingerprint(source))
             except Exception as exc:
                 if _is_conflict(exc):
                     raise
@@ -364,13 +365,7 @@ class IcebergCatalog:
             new_comment = comment is not None and comment != table.properties.get(COMMENT_PROPERTY, "")
             if not changed and not new_comment:
                 return
-            with table.transaction() as transaction:
-                if changed:
-                    with transaction.update_schema() as update:
-                        for name, doc in changed.items():
-                            update.update_column((name,), doc=doc)
-                if new_comment:
-                    transaction.set_properties({COMMENT_PROPERTY: comment})
+            commit_docs(table, comment if new_comment else None, changed)
 
         self._retry(relation, attempt, retries)
 
@@ -384,7 +379,7 @@ class IcebergCatalog:
         for schema in sorted(table.metadata.schemas, key=lambda schema: schema.schema_id):
             entry = recorded.get(schema.schema_id)
             seen_ms = first_seen.get(schema.schema_id)
-            seen = _iso(datetime.fromtimestamp(seen_ms / 1000, timezone.utc)) if seen_ms else ""
+            seen = iso(datetime.fromtimestamp(seen_ms / 1000, timezone.utc)) if seen_ms else ""
             history.append(
                 {
                     "schema_id": schema.schema_id,
@@ -406,13 +401,19 @@ class IcebergCatalog:
             history.append(
                 {
                     **back,
-                    "at": _iso(datetime.fromtimestamp(_current_since(table) / 1000, timezone.utc)),
+                    "at": iso(datetime.fromtimestamp(_current_since(table) / 1000, timezone.utc)),
                     "invocation_id": "",
                     "changes": list(schema_changes(previous, current)),
                 }
             )
             back["is_current"] = False
         return history
+
+    def _commit(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> None:
+        response = self._catalog.commit_table(table, requirements, updates)
+        remove_old_metadata(table, response.metadata)
 
     def _retry(
         self,
@@ -447,42 +448,6 @@ def _is_conflict(exc: Exception) -> bool:
 def wait_seconds(attempt: int) -> float:
     """Return how long to wait after attempt number ``attempt``: twice as long each time, with jitter."""
     return random.uniform(0.5, 1.0) * min(_FIRST_WAIT_SECONDS * 2.0**attempt, _LONGEST_WAIT_SECONDS)
-
-
-def _commit_changes(table: Table, changes: Sequence[Change], invocation_id: str, source: str) -> None:
-    """Commit the changes; PyIceberg makes the catalog check that the schema is still the one they are for."""
-    if not changes:
-        return
-    with table.transaction() as transaction:
-        with transaction.update_schema() as update:
-            for change in changes:
-                _stage(update, change)
-        schema_id = transaction.table_metadata.current_schema_id
-        now = _iso(datetime.now(timezone.utc))
-        outdated = record.outdated_properties(table.properties)
-        if outdated:
-            transaction.remove_properties(*outdated)
-        transaction.set_properties(record.new_properties(schema_id, changes, invocation_id, now, source))
-
-
-def _stage(update: UpdateSchema, change: Change) -> None:
-    # Paths are tuples: a dot in a name is part of it.
-    if isinstance(change, AddColumn):
-        update.add_column(change.path, change.type, doc=change.doc, required=False)
-    elif isinstance(change, AddField):
-        update.add_column(change.path, change.type, required=False)
-    elif isinstance(change, WidenType):
-        update.update_column(change.path, field_type=change.new)
-    elif isinstance(change, RelaxNotNull):
-        update.make_column_optional(change.path)
-    elif isinstance(change, RenameField):
-        update.rename_column(change.path, change.new_name)
-    else:
-        update.update_column(change.path, doc=change.doc)
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")
 
 
 def _sightings(table: Table) -> list[tuple[int, int]]:

@@ -97,6 +97,25 @@ class NotIcebergError(SparkEvolveError):
         self.catalog = catalog
 
 
+class StagedBatchGoneError(SparkEvolveError):
+    """A staged batch that the Iceberg catalog does not have, or no more. It is no batch without columns.
+
+    Attributes:
+        relation: its rendered name.
+        catalog: the name of the catalog.
+    """
+
+    def __init__(self, relation: str, catalog: str) -> None:
+        super().__init__(
+            f"The staged batch {relation} is not in the Iceberg catalog `{catalog}`. Either somebody has "
+            "dropped it while the model ran, or `catalog_properties` of the profile name another catalog "
+            "than the one that Spark uses (`dbt debug` tells). Nothing was loaded from it: run the model "
+            "again."
+        )
+        self.relation = relation
+        self.catalog = catalog
+
+
 class EvolutionRefusedError(SparkEvolveError):
     """A batch that cannot be loaded into its table without harm.
 

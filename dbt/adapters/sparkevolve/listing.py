@@ -10,8 +10,9 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.catalog import COMMENT_PROPERTY, IcebergCatalog
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
+from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 if TYPE_CHECKING:

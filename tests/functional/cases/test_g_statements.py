@@ -1,7 +1,12 @@
 """Group G of the cases from the field: what is evaluated when, and what is sent in one call."""
 
 import re
+from typing import Any
 
+import pytest
+
+from dbt.adapters.sparkevolve.batch import StagedBatch
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from tests.functional.harness import Run, Scenario
 
 
@@ -60,6 +65,32 @@ def test_g07_runs_in_one_process(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
     assert scenario.tables() == ["t", "t__dbt_tmp", "t__dbt_tmp_"]
     assert scenario.columns("t__dbt_tmp") == ["x"]
+
+
+def test_g09_a_staged_batch_that_is_gone_is_no_batch_without_columns(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each column of the target would be a removed one then. For lost connections: test_lost_connections."""
+    scenario.model("select 1 as id, 1 as v")
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 1 as id, 2 as v")
+    real, gone = IcebergCatalog.staged_batch, []
+
+    def staged_batch(self: IcebergCatalog, relation: Any, *args: Any) -> StagedBatch:
+        scenario.sql(f"drop table {relation}")
+        gone.append(str(relation))
+        return real(self, relation, *args)
+
+    monkeypatch.setattr(IcebergCatalog, "staged_batch", staged_batch)
+    run = scenario.fail()
+    assert len(gone) == 1
+    assert f"The staged batch {gone[0]} is not in the Iceberg catalog `lake`." in run.message
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+    monkeypatch.undo()
+    scenario.run()
+    assert scenario.rows() == [(1, 2)]
 
 
 def test_g11_one_statement_in_one_call(scenario: Scenario) -> None:

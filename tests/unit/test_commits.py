@@ -1,0 +1,202 @@
+"""Commits to a real table: what they look at, and the files that they leave."""
+
+from pathlib import Path
+from typing import Any
+
+import pyiceberg.table
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import IntegerType, LongType
+
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs, remove_old_metadata
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, Change, RenameField, SetDoc, WidenType
+from dbt.adapters.sparkevolve.publication import Published
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import append, columns, relation
+
+OURS = "sparkevolve_ffffffff_1_00000000_0123abcd"
+TWO_FILES = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "2",
+}
+
+
+def add(name: str) -> AddColumn:
+    return AddColumn((name,), IntegerType())
+
+
+def commit(other: Catalog, *changes: Change) -> Table:
+    commit_changes(other.load_table("db.t"), changes, "run-1", "fingerprint")
+    return other.load_table("db.t")
+
+
+def schemas(table: Table) -> dict[int, list[str]]:
+    return {schema.schema_id: schema.column_names for schema in table.metadata.schemas}
+
+
+def metadata_files(table: Table) -> set[str]:
+    """The paths of all metadata files that there are."""
+    folder = Path(table.location().removeprefix("file://"), "metadata")
+    return {f"file://{path}" for path in folder.glob("*.metadata.json")}
+
+
+def known_files(table: Table) -> set[str]:
+    """The paths of the metadata files that the table knows of: its own, and the ones before."""
+    return {table.metadata_location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+
+
+@pytest.fixture
+def looked_at(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """How many schemas and snapshots the metadata have that a transaction copies, one entry for each copy."""
+    real = pyiceberg.table.update_table_metadata
+    seen: list[tuple[int, int]] = []
+
+    def update(base_metadata: TableMetadata, *args: Any, **kwargs: Any) -> TableMetadata:
+        seen.append((len(base_metadata.schemas), len(base_metadata.snapshots)))
+        return real(base_metadata, *args, **kwargs)
+
+    monkeypatch.setattr(pyiceberg.table, "update_table_metadata", update)
+    return seen
+
+
+def test_a_new_column_is_added_without_a_look_at_what_was_before(
+    other: Catalog, make_table: MakeTable, looked_at: list[tuple[int, int]]
+) -> None:
+    make_table(columns("id int"), [{"id": 1}], [{"id": 2}])
+    for number in range(3):
+        table = commit(other, add(f"c{number}"))
+    looked_at.clear()
+    before = table.metadata
+    table = commit(other, add("last"))
+    assert set(looked_at) == {(1, 0)}
+    assert schemas(table) == {
+        0: ["id"],
+        1: ["id", "c0"],
+        2: ["id", "c0", "c1"],
+        3: ["id", "c0", "c1", "c2"],
+        4: ["id", "c0", "c1", "c2", "last"],
+    }
+    assert table.schema().schema_id == 4
+    assert table.metadata.snapshots == before.snapshots
+    assert table.metadata.snapshot_log == before.snapshot_log
+    assert table.metadata.refs == before.refs
+    assert len(table.scan().to_arrow()) == 2
+
+
+def test_a_new_column_after_the_newest_was_dropped_makes_a_new_schema(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    make_table(columns("id int"))
+    table = commit(other, add("gone"))
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("gone")
+    assert other.load_table("db.t").schema().schema_id == 0
+    table = commit(other, add("gone"))
+    assert schemas(table) == {0: ["id"], 1: ["id", "gone"], 2: ["id", "gone"]}
+    assert [field.field_id for field in table.schema().fields] == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("there", "back"),
+    [
+        (RenameField(("id",), "key"), RenameField(("key",), "id")),
+        (SetDoc(("id",), "new"), SetDoc(("id",), "")),
+    ],
+)
+def test_what_leads_back_to_an_older_schema_makes_no_new_one(
+    other: Catalog, make_table: MakeTable, there: Change, back: Change
+) -> None:
+    make_table(columns("id int"))
+    commit(other, SetDoc(("id",), ""))
+    first = other.load_table("db.t").schema().schema_id
+    second = commit(other, there).schema().schema_id
+    table = commit(other, back)
+    assert second != first
+    assert table.schema().schema_id == first
+    assert max(schemas(table)) == second
+
+
+def test_a_widened_type_and_a_description_look_at_no_snapshot(
+    other: Catalog, make_table: MakeTable, looked_at: list[tuple[int, int]]
+) -> None:
+    make_table(columns("id int"), [{"id": 1}])
+    commit(other, WidenType(("id",), IntegerType(), LongType()))
+    commit_docs(other.load_table("db.t"), "of the table", {"id": "the key"})
+    assert {snapshots for _, snapshots in looked_at} == {0}
+    table = other.load_table("db.t")
+    assert (str(table.schema().find_type("id")), table.schema().find_field("id").doc) == ("long", "the key")
+    assert table.properties["comment"] == "of the table"
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_no_changes_are_no_commit(other: Catalog, make_table: MakeTable) -> None:
+    make_table(columns("id int"))
+    before = other.load_table("db.t").metadata_location
+    assert commit(other).metadata_location == before
+
+
+@pytest.mark.parametrize("properties", [{}, {**TWO_FILES, next(iter(TWO_FILES)): "false"}])
+def test_old_metadata_files_stay_if_nobody_wants_them_gone(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, properties: dict[str, str]
+) -> None:
+    make_table(columns("id int"), [{"id": 0}], properties=properties)
+    for number in range(4):
+        publish(lake, other, number)
+    # Each publication takes three commits here: the branch, its row, and its publication.
+    assert len(metadata_files(other.load_table("db.t"))) == 2 + 4 * 3
+
+
+def publish(lake: IcebergCatalog, other: Catalog, row: int) -> None:
+    """Load a row into a branch and publish it, as a run does."""
+    target = relation("t")
+    base = lake.base(target, lambda: None)
+    table = other.load_table("db.t")
+    assert base.head is not None
+    with table.manage_snapshots() as manage:
+        manage.create_branch(base.head, OURS)
+    append(table, [{"id": row}], branch=OURS)
+
+    def no_fast_forward() -> None:
+        raise AssertionError("fast-forwarded although PyIceberg can commit")
+
+    assert lake.publish(target, base, OURS, 0, no_fast_forward) == Published.YES
+
+
+def test_what_a_publication_takes_off_the_list_of_metadata_files_is_deleted(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    """With Iceberg's own settings for that. Nobody would find the files later."""
+    make_table(columns("id int"), [{"id": 0}], properties=TWO_FILES)
+    for number in range(4):
+        publish(lake, other, number)
+    commit(other, add("n"))
+    commit_docs(other.load_table("db.t"), "text", {})
+    table = other.load_table("db.t")
+    assert len(known_files(table)) == 3
+    assert metadata_files(table) == known_files(table)
+    assert len(table.scan().to_arrow()) == 5
+
+
+def test_removing_a_branch_deletes_old_metadata_files_too(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    make_table(columns("id int"), [{"id": 0}], properties=TWO_FILES)
+    for _ in range(3):
+        with other.load_table("db.t").manage_snapshots() as manage:
+            manage.create_branch(lake.base(relation("t"), lambda: None).head or 0, OURS)
+        lake.drop_branch(relation("t"), OURS)
+    table = other.load_table("db.t")
+    assert metadata_files(table) == known_files(table)
+
+
+def test_a_metadata_file_that_is_gone_already_is_no_error(other: Catalog, make_table: MakeTable) -> None:
+    make_table(columns("id int"), properties=TWO_FILES)
+    for number in range(3):
+        before = commit(other, add(f"c{number}"))
+    after = commit(other, add("last"))
+    assert known_files(before) - known_files(after) != set()
+    remove_old_metadata(before, after.metadata)
+    assert metadata_files(after) == known_files(after)
