@@ -315,6 +315,41 @@ def test_snapshots_expire_during_a_run(
     assert is_clean(scenario)
 
 
+@pytest.mark.parametrize(
+    ("before", "config"),
+    [
+        ("DELETE", {}),
+        ("INSERT", {}),
+        ("INSERT", {"removed_columns": "keep"}),
+        ("INSERT", {"unique_key": None}),
+        ("MERGE", {"incremental_strategy": "merge"}),
+        ("publish", {}),
+    ],
+)
+def test_somebody_drops_the_branch_of_a_run(
+    scenario: Scenario, lake: Catalog, intrude: Intrude, before: str, config: dict[str, Any]
+) -> None:
+    """Spark's INSERT would make it anew, from `main` and without what the run had deleted."""
+    scenario.model("select * from values (1, 10, 'a'), (2, 20, 'b') as source(id, v, gone)", **config)
+    scenario.run()
+    scenario.model("select 2 as id, 21 as v", **config)
+
+    def drop() -> None:
+        (branch,) = set(scenario.table().metadata.refs) - {"main"}
+        scenario.sql(f"alter table {scenario.relation()} drop branch `{branch}`")
+
+    if before == "publish":
+        happened = intrude(IcebergCatalog, before, drop)
+    else:
+        happened = intrude(SparkEvolveAdapter, "execute", drop, sql=before)
+    run = scenario.run()
+    assert len(happened) == 1
+    replaced = [(2, 20, "b"), (2, 21, None)] if "unique_key" in config else [(2, 21, "b" if config else None)]
+    assert scenario.rows() == [(1, 10, "a"), *replaced]
+    assert (staged(run), cut(run)) == (1, 2)
+    assert is_clean(scenario)
+
+
 def test_a_compaction_during_a_run(scenario: Scenario, intrude: Intrude) -> None:
     scenario.model("select * from values (1, 10), (2, 20) as source(id, v)")
     scenario.run()
@@ -382,6 +417,32 @@ def test_g05_readers_never_see_the_gap(scenario: Scenario) -> None:
     assert {row[1] for row in scenario.rows()} == {2}
 
 
+@pytest.mark.parametrize("anew", [False, True])
+def test_another_writer_takes_away_the_table_during_a_load(
+    scenario: Scenario, intrude: Intrude, anew: bool
+) -> None:
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    scenario.model("select 2 as id, 20 as v")
+
+    def drop() -> None:
+        scenario.sql(f"drop table {scenario.relation()}")
+        if anew:
+            scenario.sql(f"create table {scenario.relation()} using iceberg as select 5 as id, 50 as v")
+
+    happened = intrude(SparkEvolveAdapter, "execute", drop, sql="INSERT")
+    run = scenario.fail()
+    assert len(happened) == 1
+    assert (
+        f"Another writer has dropped {scenario.relation()}, or dropped it and made it anew, while this run "
+        "loaded its batch. Run the model again: it begins with the table as it is then."
+    ) in " ".join(run.message.split())
+    assert scenario.tables() == (["t"] if anew else [])
+    scenario.run()
+    assert scenario.rows() == ([(2, 20), (5, 50)] if anew else [(2, 20)])
+    assert is_clean(scenario)
+
+
 def test_overwriting_models_leave_no_setting_behind(scenario: Scenario) -> None:
     """A plain INSERT OVERWRITE, in their own hooks or in a model at the same time, replaces everything."""
     first, second = (
@@ -429,6 +490,9 @@ def test_another_writer_changes_the_columns(
     run = scenario.dbt("run")
     found = scenario.table().scan().to_arrow().to_pylist()
     assert [row["v"] for row in found] == [11 if run.success else 10]
+    assert (
+        run.success or f"Another writer has dropped or renamed `gone` of {scenario.relation()}" in run.message
+    )
     assert is_clean(scenario)
     scenario.run()
     found = scenario.table().scan().to_arrow().to_pylist()

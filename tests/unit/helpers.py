@@ -95,8 +95,13 @@ def relation(identifier: str, schema: str = "db", database: str | None = "lake")
 
 
 def append(table: Table, rows: list[dict[str, object]], branch: str = "main") -> None:
-    """Append rows in one commit."""
+    """Append rows; a branch stays what it is, which PyIceberg 0.12 by itself forgets: how long it is kept."""
+    before = table.metadata.refs.get(branch)
     table.append(pa.Table.from_pylist(rows, schema=table.schema().as_arrow()), branch=branch)
+    if before is not None and before.max_ref_age_ms is not None:
+        head = table.metadata.refs[branch].snapshot_id
+        with table.manage_snapshots() as manage:
+            manage.create_branch(head, branch, max_ref_age_ms=before.max_ref_age_ms)
 
 
 def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: Exception | str) -> list[str]:

@@ -482,6 +482,8 @@ def test_the_history_tells_of_each_schema_whoever_made_it(
     assert first["changes"] == ["created"]
     assert ours["changes"] == ["changed `a` (1) from int to bigint", "added `c` (3) int"]
     assert ours["invocation_id"] == "run-1"
+    assert ours["source"] == record.fingerprint(columns("recorded int"))
+    assert (first["source"], theirs["source"]) == ("", "")
     assert theirs["changes"] == ["dropped `b` (2) int"]
     assert theirs["invocation_id"] == ""
     assert all(s["at"].endswith("+00:00") for s in (first, ours, theirs))
@@ -594,7 +596,7 @@ def test_two_writers_of_overlapping_columns_end_in_all_of_them(
 
         plans[name] = evolve(gateway, target, decide, 10)
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -734,7 +736,7 @@ def test_threads_that_evolve_one_table_lose_no_column(lake: IcebergCatalog, make
         start.wait()
         evolve(lake, target, deciding(columns(f"a int, {name} int")), 20)
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in names]
+    threads = [threading.Thread(target=work, args=(name,), daemon=True) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -865,17 +867,35 @@ def test_a_null_in_any_file_counts(lake: IcebergCatalog, make_table: MakeTable) 
     assert lake.staged_batch(staged).columns_without_null == {"b"}
 
 
-def test_nested_columns_are_never_known_to_be_without_null(
+def test_nested_columns_are_known_to_be_without_null_once_they_were_counted(
     lake: IcebergCatalog, make_table: MakeTable
 ) -> None:
-    schema = columns(
-        "id int, s, l, m",
-        s=struct(10, id=INT),
-        l=ListType(20, INT, element_required=False),
-        m=mapping(30, STRING, INT),
-    )
-    rows: list[dict[str, object]] = [{"id": 1, "s": {"id": 1}, "l": [1], "m": [("k", 1)]}]
-    assert lake.staged_batch(make_table(schema, rows)).columns_without_null == {"id"}
+    def schema(**required: bool) -> Schema:
+        types: dict[str, IcebergType] = {
+            "S": struct(10, id=INT),
+            "l": ListType(20, INT, element_required=False),
+            "m": mapping(30, STRING, INT),
+            "id": INT,
+        }
+        return Schema(
+            *(
+                NestedField(n, name, type_, required.get(name, False))
+                for n, (name, type_) in enumerate(types.items(), 1)
+            )
+        )
+
+    rows: list[dict[str, object]] = [{"S": {"id": 1}, "l": [1], "m": [("k", 1)], "id": 1}]
+    batch = lake.staged_batch(make_table(schema(), rows))
+    assert batch.columns_without_null == {"id"}
+    assert batch.uncounted(schema()) == []
+    assert batch.uncounted(schema(S=True, m=True, id=True)) == ["S", "m"]
+    assert batch.uncounted(Schema(NestedField(1, "s", struct(10, id=INT), required=True))) == ["S"]
+    batch.add_counts({"S": 0, "l": 2, "m": 0})
+    assert batch.columns_without_null == {"id", "s", "m"}
+    assert batch.uncounted(schema(S=True, m=True, id=True)) == []
+    empty = lake.staged_batch(make_table(schema(), name="empty"))
+    assert empty.columns_without_null == {"id", "s", "l", "m"}
+    assert empty.uncounted(schema(S=True)) == []
 
 
 def test_a_batch_without_files_has_no_rows_and_no_null(lake: IcebergCatalog, make_table: MakeTable) -> None:

@@ -145,8 +145,8 @@ def test_old_metadata_files_stay_if_nobody_wants_them_gone(
     make_table(columns("id int"), [{"id": 0}], properties=properties)
     for number in range(4):
         publish(lake, other, number)
-    # Each publication takes three commits here: the branch, its row, and its publication.
-    assert len(metadata_files(other.load_table("db.t"))) == 2 + 4 * 3
+    # Each publication takes four commits here: the branch, its row, how long it is kept, the publication.
+    assert len(metadata_files(other.load_table("db.t"))) == 2 + 4 * 4
 
 
 def publish(lake: IcebergCatalog, other: Catalog, row: int) -> None:
@@ -156,7 +156,7 @@ def publish(lake: IcebergCatalog, other: Catalog, row: int) -> None:
     table = other.load_table("db.t")
     assert base.head is not None
     with table.manage_snapshots() as manage:
-        manage.create_branch(base.head, OURS)
+        manage.create_branch(base.head, OURS, max_ref_age_ms=3_600_000)
     append(table, [{"id": row}], branch=OURS)
 
     def no_fast_forward() -> None:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt_common.clients.agate_helper import table_from_data_flat
@@ -24,6 +23,7 @@ from dbt.adapters.sparkevolve.errors import (
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
+    TableChangedError,
     UnreadableQueryError,
 )
 from dbt.adapters.sparkevolve.evolution.statements import (
@@ -123,14 +123,12 @@ Start = Callable[..., Load]
 def cut(other: Catalog, load: Load, branch: str | None = None) -> None:
     """Do what the statement that cuts a branch off does."""
     with other.load_table("db.t").manage_snapshots() as manage:
-        manage.create_branch(load.base.cut_at or 0, branch or str(load.branch))
+        manage.create_branch(load.base.cut_at or 0, branch or str(load.branch), max_ref_age_ms=86_400_000)
 
 
 def insert(other: Catalog, load: Load, x: int = 5) -> None:
     """Do what an INSERT into the branch does."""
-    table = other.load_table("db.t")
-    rows = pa.Table.from_pylist([{"id": 1, "x": x}], schema=table.schema().as_arrow())
-    table.append(rows, branch=str(load.branch))
+    append(other.load_table("db.t"), [{"id": 1, "x": x}], str(load.branch))
 
 
 def xs(lake: IcebergCatalog) -> list[int]:
@@ -343,7 +341,7 @@ def test_a_second_thread_waits_and_finds_out_whether_the_table_has_moved(
         answers[f"{name} again"] = adapter.is_still_at_base(load)
         adapter.post_model_hook(None, None)
 
-    second = threading.Thread(target=work, args=("moved",))
+    second = threading.Thread(target=work, args=("moved",), daemon=True)
     second.start()
     assert waiting.wait(20)
     assert adapter.publish(first, is_last=True)
@@ -365,7 +363,7 @@ def test_a_second_thread_that_waits_for_nothing_new_goes_on(adapter: Adapter, st
         answers.append(adapter.is_still_at_base(load))
         adapter.post_model_hook(None, None)
 
-    second = threading.Thread(target=work)
+    second = threading.Thread(target=work, daemon=True)
     second.start()
     assert waiting.wait(20)
     adapter.post_model_hook(None, None)
@@ -647,6 +645,57 @@ def test_another_statement_or_another_error_is_told_as_it_is(
     adapter.connections.answers = [error]
     with pytest.raises(DbtRuntimeError) as raised:
         adapter.execute("MERGE INTO other" if error is VIOLATION else load.statements[0])
+    assert raised.value is error
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_a_statement_that_misses_a_column_says_that_it_was_dropped(
+    adapter: Adapter, other: Catalog, start: Start, publish: str
+) -> None:
+    load = start(ROW, publish=publish)
+    with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("x")
+    missing = DbtRuntimeError("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column named `x` cannot be resolved")
+    adapter.connections.answers = [missing]
+    with pytest.raises(TableChangedError) as raised:
+        adapter.execute(load.statements[-1])
+    assert raised.value.msg == (
+        f"Another writer has dropped or renamed `x` of {MAIN} while this run loaded its batch. Run the model "
+        "again: it begins with the table as it is then."
+    )
+    assert (raised.value.relation, raised.value.columns) == (MAIN, ("`x`",))
+    assert raised.value.__cause__ is missing
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_statement_that_misses_its_table_says_that_it_was_dropped(
+    adapter: Adapter, other: Catalog, make_table: MakeTable, start: Start, anew: bool
+) -> None:
+    load = start(ROW)
+    other.drop_table("db.t")
+    if anew:
+        make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
+    adapter.connections.answers = [DbtRuntimeError("Cannot use branch (does not exist): b")]
+    with pytest.raises(TableChangedError) as raised:
+        adapter.execute(load.statements[-1])
+    assert raised.value.msg.startswith(f"Another writer has dropped {MAIN}, or dropped it and made it anew,")
+    assert raised.value.columns == ()
+    assert len(adapter.connections.sent) == 1
+
+
+def test_an_error_stays_what_it_is_if_the_catalog_does_not_answer(
+    adapter: Adapter, lake: IcebergCatalog, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = start(ROW)
+    error = DbtRuntimeError("[DIVIDE_BY_ZERO]")
+    adapter.connections.answers = [error]
+
+    def load_table(*_: object) -> None:
+        raise OSError("no catalog")
+
+    monkeypatch.setattr(lake._catalog, "load_table", load_table)
+    with pytest.raises(DbtRuntimeError) as raised:
+        adapter.execute(load.statements[-1])
     assert raised.value is error
 
 

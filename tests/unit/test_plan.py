@@ -792,6 +792,21 @@ def test_a_key_that_the_table_lacks_is_refused_if_nothing_is_added() -> None:
     )
 
 
+@pytest.mark.parametrize("type_", [mapping(10, STRING, INT), struct(10, m=mapping(20, STRING, INT))])
+def test_a_map_is_no_key(type_: IcebergType) -> None:
+    (refusal,) = refused("id int", one_column("Tags", type_), unique_key=("tags",))
+    assert refusal.columns == ("Tags",)
+    text = "map<string,int>" if isinstance(type_, MapType) else "struct<`m`:map<string,int>>"
+    assert refusal.types == (text,)
+    assert refusal.reason == (
+        f"The unique_key `Tags` is of type {text}, and Spark cannot compare maps: no row can be found by it."
+    )
+    assert refusal.remedy == (
+        "Change the `unique_key`, or return another column from the model, such as `to_json(`Tags`)`, and "
+        "use that."
+    )
+
+
 @pytest.mark.parametrize("name", ["s.x", "S.X", "l.element", "m.key", "m.value", "m.value.y", "d.e.f"])
 def test_a_new_column_with_the_path_of_a_nested_field_is_refused(name: str) -> None:
     nested: dict[str, IcebergType] = {

@@ -50,7 +50,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
 )
 from dbt.adapters.sparkevolve.evolution.statements import Key, delete_statement, insert_statement
-from dbt.adapters.sparkevolve.evolution.types import is_safe_upcast, is_same, is_widening, spark_type
+from dbt.adapters.sparkevolve.evolution.types import has_map, is_safe_upcast, is_same, is_widening, spark_type
 from tests.unit.helpers import relation
 from tests.unit.strategies import (
     MASKS,
@@ -238,7 +238,7 @@ def test_a_key_of_the_batch_is_spelled_as_the_table_does(
     load: tuple[Schema, Schema], mask: int, size: int
 ) -> None:
     table, batch = load
-    key = [field.name for field in batch.fields[:size]]
+    key = [field.name for field in batch.fields if not has_map(field.field_type)][:size]
     plan = plan_evolution(table, batch, Policy(unique_key=tuple(recase(name, mask) for name in key)))
     assert plan.refusals == ()
     spelling = {f.name.lower(): f.name for f in chain(batch.fields, table.fields)}

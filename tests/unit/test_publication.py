@@ -60,12 +60,14 @@ def target(make_table: MakeTable) -> SparkEvolveRelation:
     return make_table(columns("id int"), [{"id": 1}])
 
 
-def loaded(other: Catalog, branch: str, *rows: int, identifier: str = "db.t", **retention: int) -> int:
+def loaded(other: Catalog, branch: str, *rows: int, identifier: str = "db.t", **retention: int | None) -> int:
     """Cut a branch off, as a run does, append each row to it in a commit of its own; return its head."""
     table = other.load_table(identifier)
     assert table.metadata.current_snapshot_id is not None
     with table.manage_snapshots() as manage:
-        manage.create_branch(table.metadata.current_snapshot_id, branch, **retention)
+        manage.create_branch(
+            table.metadata.current_snapshot_id, branch, **{"max_ref_age_ms": HOUR, **retention}
+        )
     for row in rows:
         append(table, [{"id": row}], branch)
     return table.metadata.refs[branch].snapshot_id
@@ -144,7 +146,7 @@ def test_branches_of_runs_that_have_ended_are_left_over(
     assert head_ms is not None
     loaded(other, OURS.replace("_1_", "_2_"), max_ref_age_ms=HOUR)
     loaded(other, OURS, max_ref_age_ms=2 * HOUR)
-    loaded(other, OURS.replace("_1_", "_0_"))
+    loaded(other, OURS.replace("_1_", "_0_"), max_ref_age_ms=None)
     loaded(other, branches.branch_name(), max_ref_age_ms=1)
     loaded(other, "somebody_s", max_ref_age_ms=1)
     table = lake.load(target)
@@ -163,10 +165,7 @@ def test_the_age_of_a_branch_is_that_of_its_last_snapshot(
     lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
 ) -> None:
     time.sleep(0.005)
-    head = loaded(other, OURS, 2)
-    # An append through PyIceberg forgets how long a branch is kept.
-    with other.load_table("db.t").manage_snapshots() as manage:
-        manage.create_branch(head, OURS, max_ref_age_ms=HOUR)
+    loaded(other, OURS, 2)
     table = lake.load(target)
     snapshot = table.snapshot_by_name(OURS)
     assert snapshot is not None
@@ -408,7 +407,7 @@ def test_a_branch_other_than_main_is_published_to(
     base = lake.base(target, lambda: "audit")
     table = other.load_table("db.t")
     with table.manage_snapshots() as manage:
-        manage.create_branch(base.cut_at or 0, "b")
+        manage.create_branch(base.cut_at or 0, "b", max_ref_age_ms=HOUR)
     append(table, [{"id": 2}], "b")
     assert publish(lake, base) == Published.YES
     assert ids(lake) == [1]
@@ -450,13 +449,26 @@ def test_a_branch_that_is_gone_is_not_published(
     assert publish(lake, base, "never there") == Published.MOVED
 
 
+def test_a_branch_that_was_made_anew_is_not_published(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    """By an INSERT of Spark's, after somebody had removed the one that the run had cut: without retention."""
+    base = lake.base(target, no_wap)
+    head = loaded(other, "b", 2, max_ref_age_ms=None)
+    assert publish(lake, base, retries=4) == Published.MOVED
+    assert ids(lake) == [1]
+    with other.load_table("db.t").manage_snapshots() as manage:
+        manage.create_branch(head, "b", max_ref_age_ms=HOUR)
+    assert publish(lake, base) == Published.YES
+    assert ids(lake) == [1, 2]
+
+
 def test_what_changes_nothing_is_not_published(
     lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
 ) -> None:
     base = lake.base(target, no_wap)
     loaded(other, "b")
-    table = other.load_table("db.t")
-    table.append(table.scan().to_arrow().slice(0, 0), branch="b")
+    append(other.load_table("db.t"), [], "b")
     before = lake.load(target).metadata_location
     assert publish(lake, base) == Published.NOTHING_NEW
     assert lake.load(target).metadata_location == before
@@ -634,7 +646,7 @@ def test_of_two_runs_from_one_base_one_publishes(
         start.wait(timeout=20)
         outcomes[number] = gateway.publish(target, base, f"b{number}", 10, no_fast_forward)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in numbers]
+    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in numbers]
     for thread in threads:
         thread.start()
     for thread in threads:

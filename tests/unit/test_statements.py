@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     Key,
     between,
     branch_of,
+    count_nulls,
     count_violations,
     create_branch,
     delete_statement,
@@ -477,6 +478,28 @@ def test_of_a_merge_all_rows_with_a_key_of_the_batch_were_loaded(predicates: tup
         "SELECT *\nFROM b AS DBT_INTERNAL_DEST\nWHERE DBT_INTERNAL_DEST._file IN ('f')\n"
         "  AND EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
         "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
+    )
+
+
+def test_a_comment_at_the_end_of_a_condition_does_not_take_the_parenthesis() -> None:
+    key = Key(("Id",), predicates=("d > 1 -- recent", "e"))
+    assert delete_statement("t", "s", key) == (
+        "DELETE FROM t AS DBT_INTERNAL_DEST\n"
+        "WHERE DBT_INTERNAL_DEST.`Id` IN (SELECT DBT_INTERNAL_SOURCE.`Id` FROM s AS DBT_INTERNAL_SOURCE)\n"
+        "  AND (d > 1 -- recent\n)\n"
+        "  AND (e)"
+    )
+    assert "\n  AND (d > 1 -- recent\n)\n  AND (e)\nWHEN" in merge_statement("t", "s", PADDED, key, [])
+    assert delete_where("t", ["a -- b"]) == "DELETE FROM t AS DBT_INTERNAL_DEST\nWHERE (a -- b\n)"
+    counted = "  count_if(NOT coalesce((a --\n), false)) AS `audit_0`\n"
+    assert counted in count_violations("select 1", ["a --"])
+    assert "WHERE NOT coalesce((a --\n), false)\n" in some_violations("select 1", "a --", ["x"], 3)
+
+
+def test_nulls_are_counted_for_all_columns_at_once() -> None:
+    assert count_nulls("s", ["A.b", "c`"]) == (
+        "SELECT count_if(DBT_INTERNAL_SOURCE.`A.b` IS NULL), count_if(DBT_INTERNAL_SOURCE.`c``` IS NULL)\n"
+        "FROM s AS DBT_INTERNAL_SOURCE"
     )
 
 

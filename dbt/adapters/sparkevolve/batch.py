@@ -1,6 +1,6 @@
 """What the catalog knows of a staged batch without reading its rows."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -44,7 +44,8 @@ class StagedBatch:
     Attributes:
         schema: the exact types of what the model returned.
         rows: how many rows it has.
-        columns_without_null: folded names of the top-level columns that are known to hold no NULL.
+        columns_without_null: folded names of the top-level columns that are known to hold no NULL. Of a
+            struct, a list or a map Iceberg counts none: they are known once the rows were asked.
         bounds: by folded name a value that no other in the column is less than, and one that no other is
             greater than; for columns of some simple types whose bounds were kept.
     """
@@ -63,11 +64,24 @@ class StagedBatch:
         self.columns_without_null = frozenset(
             fold(field.name)
             for field in self.schema.fields
-            if not isinstance(field.field_type, StructType | ListType | MapType)
-            and all((f.null_value_counts or {}).get(field.field_id) == 0 for f in files)
+            if not self.rows
+            or (
+                not isinstance(field.field_type, StructType | ListType | MapType)
+                and all((f.null_value_counts or {}).get(field.field_id) == 0 for f in files)
+            )
         )
         found = {fold(field.name): _bounds(field, files) for field in self.schema.fields}
         self.bounds = {name: pair for name, pair in found.items() if pair is not None}
+
+    def uncounted(self, target: Schema) -> list[str]:
+        """Return the names of columns that are NOT NULL in the target, and here of a type not counted."""
+        wanted = {fold(f.name) for f in target.fields if f.required and not f.field_type.is_primitive}
+        wanted -= self.columns_without_null
+        return [f.name for f in self.schema.fields if fold(f.name) in wanted]
+
+    def add_counts(self, nulls: Mapping[str, int]) -> None:
+        """Take note of how many NULLs there are in columns."""
+        self.columns_without_null |= {fold(name) for name, number in nulls.items() if number == 0}
 
 
 def _bounds(field: NestedField, files: Sequence[DataFile]) -> tuple[Any, Any] | None:

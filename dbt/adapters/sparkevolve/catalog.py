@@ -3,9 +3,8 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
@@ -19,7 +18,6 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
-from pyiceberg.serializers import FromInputFile
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
@@ -31,7 +29,6 @@ from dbt.adapters.sparkevolve.commits import (
     COMMENT_PROPERTY,
     commit_changes,
     commit_docs,
-    iso,
     remove_old_metadata,
 )
 from dbt.adapters.sparkevolve.errors import (
@@ -40,21 +37,21 @@ from dbt.adapters.sparkevolve.errors import (
     PublishError,
     SchemaCommitError,
     StagedBatchGoneError,
+    TableChangedError,
     short_message,
 )
-from dbt.adapters.sparkevolve.evolution import record
-from dbt.adapters.sparkevolve.evolution.history import former_fields, schema_changes
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.history import former_fields
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
-from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.publication import (
     Base,
     Head,
     Published,
     descends_from,
     has_news,
+    is_as_cut,
     is_wap_enabled,
     left_over,
     partitions,
@@ -62,6 +59,7 @@ from dbt.adapters.sparkevolve.publication import (
     removal,
 )
 from dbt.adapters.sparkevolve.relation import table_identifier
+from dbt.adapters.sparkevolve.schema_history import schema_history
 
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
@@ -183,6 +181,20 @@ class IcebergCatalog:
         ref = self.load(relation).metadata.refs.get(base.ref)
         return (ref.snapshot_id if ref is not None else None) != base.head
 
+    def check_columns(self, relation: BaseRelation, base: Base, columns: Sequence[str]) -> None:
+        """See whether a table is still the one that a run started from, and has these columns.
+
+        Raises:
+            TableChangedError: it is another, or it has not.
+        """
+        table = self.find(relation)
+        if table is None or table.metadata.table_uuid != base.table.metadata.table_uuid:
+            raise TableChangedError(str(relation), ())
+        names_ = {field.name for field in table.schema().fields}
+        gone = [quote(name) for name in columns if name not in names_]
+        if gone:
+            raise TableChangedError(str(relation), gone)
+
     def added_files(self, relation: BaseRelation, branch: str) -> list[str]:
         """Return the paths of the data files that the last snapshot of a branch has added."""
         table = self.load(relation)
@@ -207,8 +219,9 @@ class IcebergCatalog:
     ) -> Published:
         """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
-        There is none if nothing was loaded, or if the table's branch is no longer at the base: the branch
-        stays then. Whether a commit whose answer was lost was made is seen in the catalog.
+        There is none if nothing was loaded. Nor is there if the table's branch is no longer at the base, or
+        if the branch is not the one that the run has cut off: that stays then. Whether a commit whose answer
+        was lost was made is seen in the catalog.
 
         Args:
             relation: the table.
@@ -231,7 +244,7 @@ class IcebergCatalog:
                 current = refs[base.ref].snapshot_id if base.ref in refs else None
                 if tried is not None and descends_from(table, current, tried):
                     return Published.YES
-                if branch not in refs or current != base.head:
+                if current != base.head or not is_as_cut(refs.get(branch)):
                     return Published.MOVED
                 if number > retries:
                     break
@@ -371,43 +384,7 @@ class IcebergCatalog:
 
     def schema_history(self, relation: BaseRelation) -> list[dict[str, Any]]:
         """Return all schemas that the table has had; see the adapter's method of this name."""
-        table = self.load(relation)
-        recorded = record.read(table.properties)
-        first_seen = _first_seen(table)
-        history: list[dict[str, Any]] = []
-        previous: Schema | None = None
-        for schema in sorted(table.metadata.schemas, key=lambda schema: schema.schema_id):
-            entry = recorded.get(schema.schema_id)
-            seen_ms = first_seen.get(schema.schema_id)
-            seen = iso(datetime.fromtimestamp(seen_ms / 1000, timezone.utc)) if seen_ms else ""
-            history.append(
-                {
-                    "schema_id": schema.schema_id,
-                    "is_current": schema.schema_id == table.metadata.current_schema_id,
-                    "at": entry.at if entry else seen,
-                    "invocation_id": entry.invocation_id if entry else "",
-                    "changes": list(schema_changes(previous, schema)),
-                    "columns": [
-                        {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)}
-                        for f in schema.fields
-                    ],
-                }
-            )
-            previous = schema
-        current = table.schema()
-        if previous is not None and previous.schema_id != current.schema_id:
-            # Dropping what the newest schema added brings the one before it back, under its old id.
-            back = next(entry for entry in history if entry["is_current"])
-            history.append(
-                {
-                    **back,
-                    "at": iso(datetime.fromtimestamp(_current_since(table) / 1000, timezone.utc)),
-                    "invocation_id": "",
-                    "changes": list(schema_changes(previous, current)),
-                }
-            )
-            back["is_current"] = False
-        return history
+        return schema_history(self.load(relation))
 
     def _commit(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
@@ -448,44 +425,6 @@ def _is_conflict(exc: Exception) -> bool:
 def wait_seconds(attempt: int) -> float:
     """Return how long to wait after attempt number ``attempt``: twice as long each time, with jitter."""
     return random.uniform(0.5, 1.0) * min(_FIRST_WAIT_SECONDS * 2.0**attempt, _LONGEST_WAIT_SECONDS)
-
-
-def _sightings(table: Table) -> list[tuple[int, int]]:
-    """Return the current schema's id and the time of each metadata file that is still there, oldest first."""
-    found: list[tuple[int, int]] = []
-    for entry in table.metadata.metadata_log:
-        try:
-            older = FromInputFile.table_metadata(table.io.new_input(entry.metadata_file))
-        except (OSError, ValueError):
-            continue  # removed by maintenance
-        found.append((older.current_schema_id, entry.timestamp_ms))
-    return [*found, (table.metadata.current_schema_id, table.metadata.last_updated_ms)]
-
-
-def _current_since(table: Table) -> int:
-    """Return since when the current schema is known to be it, this time."""
-    since = table.metadata.last_updated_ms
-    for schema_id, timestamp_ms in reversed(_sightings(table)):
-        if schema_id != table.metadata.current_schema_id:
-            break
-        since = timestamp_ms
-    return since
-
-
-def _first_seen(table: Table) -> dict[int, int]:
-    """Return when each schema is first seen as the current one, in milliseconds since the epoch.
-
-    Read from the older metadata files that the table still lists, and from its snapshots; for a schema that
-    neither knows any more there is no answer.
-    """
-    seen: dict[int, int] = {}
-    for schema_id, timestamp_ms in _sightings(table):
-        seen.setdefault(schema_id, timestamp_ms)
-    for snapshot in table.metadata.snapshots:
-        if snapshot.schema_id is not None:
-            known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
-            seen[snapshot.schema_id] = min(known, snapshot.timestamp_ms)
-    return seen
 
 
 def table_facts(table: Table) -> TableFacts:

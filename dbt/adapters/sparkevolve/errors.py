@@ -256,6 +256,27 @@ class NotOnBranchError(SparkEvolveError):
         self.relation = relation
 
 
+class TableChangedError(SparkEvolveError):
+    """While a batch was loaded, another writer has taken away what it was to be written to.
+
+    Attributes:
+        relation: the rendered name of the table.
+        columns: the columns that the table has no more; none if the table itself was dropped, or dropped and
+            made anew.
+    """
+
+    def __init__(self, relation: str, columns: Sequence[str]) -> None:
+        what = f"Another writer has dropped or renamed {', '.join(columns)} of {relation}"
+        if not columns:
+            what = f"Another writer has dropped {relation}, or dropped it and made it anew,"
+        super().__init__(
+            f"{what} while this run loaded its batch. Run the model again: it begins with the table as it is "
+            "then."
+        )
+        self.relation = relation
+        self.columns = tuple(columns)
+
+
 class AuditError(SparkEvolveError):
     """Loaded rows do not satisfy the audits of a model; they were not published.
 
@@ -373,10 +394,12 @@ class ConnectionLostError(SparkEvolveError):
         self.statement = statement
 
 
-# What Iceberg says in Spark when somebody else has committed first, or when it cannot tell who has.
+# What Iceberg says in Spark when somebody else has committed first, or has removed the branch of a run, or
+# when it cannot tell who has.
 _CONFLICT = re.compile(
     r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
-    r"|stale table metadata|CommitFailedException|CommitStateUnknownException|SQLITE_BUSY|database is locked",
+    r"|cannot use branch \(does not exist\)|stale table metadata|CommitFailedException"
+    r"|CommitStateUnknownException|SQLITE_BUSY|database is locked",
     re.IGNORECASE | re.DOTALL,
 )
 

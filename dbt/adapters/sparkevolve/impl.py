@@ -67,7 +67,8 @@ class SparkEvolveAdapter(IncrementalAdapter):
 
         Returns:
             For each ``schema_id``, ``is_current``, ``at`` (ISO 8601 or empty), ``invocation_id`` (of the run
-            of ours that made it, or empty), ``changes`` (texts), ``columns`` (``id``, ``name``, ``type``).
+            of ours that made it, or empty), ``source`` (a fingerprint of what the model returned then, or
+            empty), ``changes`` (texts), ``columns`` (``id``, ``name``, ``type``).
         """
         return self.catalog.schema_history(relation)
 

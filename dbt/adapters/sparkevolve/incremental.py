@@ -24,6 +24,7 @@ from dbt.adapters.sparkevolve.errors import (
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
+    TableChangedError,
     is_conflict,
 )
 from dbt.adapters.sparkevolve.evolution import names, statements
@@ -110,6 +111,10 @@ class IncrementalAdapter(PlanningAdapter):
             CommitConflictError: other writers were faster each time.
         """
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
+        uncounted = batch.uncounted(base.table.schema())
+        if uncounted:
+            _, rows = self.execute(statements.count_nulls(str(staged), uncounted), fetch=True)
+            batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
@@ -286,17 +291,25 @@ class IncrementalAdapter(PlanningAdapter):
                 raise
             return self._go_on(load, step)
         except DbtRuntimeError as exc:
-            load, message = self._node.load, str(exc)
-            if (
-                load is not None
-                and "MERGE_CARDINALITY_VIOLATION" in message
-                and sql.strip() in load.statements
-            ):
+            load = self._node.load
+            if load is None or sql.strip() not in load.steps:
+                raise
+            if "MERGE_CARDINALITY_VIOLATION" in str(exc):
                 raise self._repeated_key(load) from exc
+            self._see_what_others_did(load, exc)
             step = _step(load, sql)
-            if load is None or step is None or not is_conflict(message):
+            if step is None or not is_conflict(str(exc)):
                 raise
             return self._try_again(load, step)
+
+    def _see_what_others_did(self, load: Load, error: DbtRuntimeError) -> None:
+        """Raise an error that explains another one, if others have taken away what the batch goes into."""
+        try:
+            self.catalog.check_columns(load.target, load.base, load.plan.refreshed)
+        except TableChangedError as changed:
+            raise changed from error
+        except Exception as exc:
+            logger.debug(f"Why a statement failed cannot be looked up in the catalog: {exc}")
 
     def _try_again(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done on a new branch: a commit met another writer's.

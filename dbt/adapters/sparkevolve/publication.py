@@ -5,6 +5,7 @@ from enum import Enum
 
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.update import (
     AssertRefSnapshotId,
     AssertTableUUID,
@@ -105,6 +106,15 @@ def left_over(table: Table, now_ms: int) -> tuple[str, ...]:
         if branches.is_left_over(name, head_ms + (ref.max_ref_age_ms or branches.RETAIN_MS), now_ms):
             found.append(name)
     return tuple(sorted(found))
+
+
+def is_as_cut(branch: SnapshotRef | None) -> bool:
+    """Tell whether a branch is there, and the one that a run has cut off.
+
+    If somebody removes it while an INSERT is under way, the INSERT's commit makes it anew: from the head of
+    `main`, without what the run had deleted before. Only the one that was cut off says how long it is kept.
+    """
+    return branch is not None and branch.max_ref_age_ms is not None
 
 
 def has_news(table: Table, head: int, base: int | None) -> bool:

@@ -1,6 +1,7 @@
 """NOT NULL, renames, columns that somebody else dropped, the plan that changes nothing, and the history."""
 
 import json
+import re
 import uuid
 from datetime import time
 
@@ -54,6 +55,37 @@ def test_a_null_in_a_not_null_column_makes_it_optional_and_no_null_leaves_it(sce
     fields = {f.name: f.required for f in scenario.table().schema().fields}
     assert fields == {"id": True, "v": False, "s": False}
     assert scenario.rows() == [(1, None, {"x": None})]
+
+
+def test_not_null_structs_lists_and_maps_are_counted(scenario: Scenario) -> None:
+    """Iceberg keeps no counts of NULL for them, so the staged rows are asked; only for these columns."""
+    types = "struct<x: int>", "array<int>", "map<string, int>", "struct<x: int>"
+    columns = ", ".join(f"`C {n}` {type_} not null" for n, type_ in enumerate(types))
+    values = "named_struct('x', {0})", "array({0}, null)", "map('k', {0})", "named_struct('x', {0})"
+    precreate(scenario, f"id int, {columns}", f"(1, {', '.join(v.format(1) for v in values)})")
+    items = [f"{value.format(2)} as `c {n}`" for n, value in enumerate(values)]
+    scenario.model(f"select 2 as id, {', '.join(items)}", relax_not_null=False)
+    run = scenario.run()
+    counted = [f"count_if(DBT_INTERNAL_SOURCE.`c {n}` IS NULL)" for n in range(4)]
+    assert f"SELECT {', '.join(counted)}" in run.log
+    assert scenario.schemas() == 1
+    assert [row[0] for row in scenario.rows()] == [1, 2]
+    before = scenario.state()
+    scenario.model(
+        f"select id, {', '.join(f'if(id = 3, null, `c {n}`) as `c {n}`' for n in range(3))}, `c 3`\n"
+        f"from (select explode(array(2, 3)) as id, {', '.join(items)})",
+        relax_not_null=False,
+    )
+    run = scenario.fail()
+    assert [f"Column `C {n}` is NOT NULL in the table" in run.message for n in range(4)] == [True] * 3 + [
+        False
+    ]
+    assert scenario.state() == before
+    scenario.file("models/t.sql", (scenario.folder / "models/t.sql").read_text().replace("False", "True"))
+    scenario.run()
+    required = {f.name: f.required for f in scenario.table().schema().fields}
+    assert required == {"id": False, "C 0": False, "C 1": False, "C 2": False, "C 3": True}
+    assert [row[1] for row in scenario.rows()] == [{"x": 1}, {"x": 2}, None]
 
 
 def test_an_identifier_field_cannot_be_padded(scenario: Scenario) -> None:
@@ -439,7 +471,10 @@ def test_the_record_of_a_table_is_bounded(scenario: Scenario, lake: Catalog) -> 
     entry = json.loads(properties["sparkevolve.schema.1"])
     assert entry["added"] == ["300 fields"]
     history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
-    assert f"dbt run {entry['invocation_id']}\n    added `a long name a long name " in history
+    assert (
+        f"dbt run {entry['invocation_id']}, source {entry['source']}\n    added `a long name a long name "
+        in history
+    )
 
 
 def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Catalog) -> None:
@@ -458,7 +493,8 @@ def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Cata
     assert history.success, history.message
     text = history.log
     assert "schema 0, " in text
-    assert f"dbt run {entry['invocation_id']}" in text
+    assert f"dbt run {entry['invocation_id']}, source {entry['source']}" in text
+    assert re.fullmatch("[0-9a-f]{16}", entry["source"])
     assert "    changed `n` (2) from int to bigint" in text
     assert "    added `extra` (3) string" in text
     assert "schema 2 (current), " in text

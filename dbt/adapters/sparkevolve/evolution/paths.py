@@ -29,12 +29,14 @@ class _Held:
         is_short: whether it leaves out an ``element`` or ``value``.
         by: what it leads to.
         field_id: whose it is, the model's and the table's ids being apart; None: no field's.
+        renames: how many renames there had been when it was taken.
     """
 
     text: str
     is_short: bool
     by: Holder
     field_id: int | None
+    renames: int = 0
 
     def is_beside(self, other: "_Held") -> bool:
         """Tell whether this path, the new one, can be where the other is."""
@@ -43,6 +45,10 @@ class _Held:
         is_hidden = self.text == other.text and (self.is_short or other.is_short)
         is_harmless = is_hidden and not (other.is_short and other.by is Holder.TABLE)
         return is_harmless or (same_side and self.field_id == other.field_id)
+
+    def replaces(self, other: "_Held", own: frozenset[int]) -> bool:
+        """Tell whether the other path is one that a field in ``own`` had before it was renamed."""
+        return other.by is Holder.TABLE and other.field_id in own and other.renames < self.renames
 
 
 class FieldPaths:
@@ -57,6 +63,7 @@ class FieldPaths:
         self._held: dict[str, list[_Held]] = {}
         # What short paths have instead of a full path where they go on into it.
         self._shortened: dict[Path, Path] = {(): ()}
+        self._renames = 0
         for f in fields:
             self._take(Holder.TABLE, (), f, f.name)
         for name, field_id in partition_names.items():
@@ -68,6 +75,7 @@ class FieldPaths:
 
     def rename(self, parent: Path, f: NestedField, name: str) -> set[Holder]:
         """Take the paths that a field of the table and all in it will have; return what holds them."""
+        self._renames += 1
         return self._take(Holder.TABLE, parent, f, name)
 
     def _take(
@@ -79,21 +87,20 @@ class FieldPaths:
         is_left_out: bool = False,
         own: frozenset[int] = frozenset(),
     ) -> set[Holder]:
-        # A field does not stand in the way of what was in it and stays in it.
+        # What a field and all in it were called before does not stand in the way.
         own = own or (frozenset() if by is Holder.MODEL else _ids(f))
         full, short = (*parent, name), (*self._shortened[parent], name)
         self._shortened[full] = short[:-1] if is_left_out else short
-        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id), own)
+        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id, self._renames), own)
         if short != full:
-            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id), own)
+            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id, self._renames), own)
         for child in children(f.field_type):
             held_by |= self._take(by, full, child, child.name, _is_left_out(f.field_type, child), own)
         return held_by
 
     def _take_one(self, path: _Held, own: frozenset[int]) -> set[Holder]:
         there = self._held.setdefault(fold(path.text), [])
-        others = (other for other in there if other.by is not Holder.TABLE or other.field_id not in own)
-        held_by = {other.by for other in others if not path.is_beside(other)}
+        held_by = {other.by for other in there if not (path.is_beside(other) or path.replaces(other, own))}
         there.append(path)
         return held_by
 

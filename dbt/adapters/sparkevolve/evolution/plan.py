@@ -42,6 +42,7 @@ from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     children,
+    has_map,
     is_safe_upcast,
     is_same,
     is_widening,
@@ -111,6 +112,12 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
     if missing:
         planner.refusals.append(refusals.key_not_in_table(missing, policy.key_setting))
+    wanted = {fold(key) for key in policy.unique_key}
+    planner.refusals.extend(
+        refusals.key_not_comparable((f.name,), f.field_type, policy.key_setting)
+        for f in source.fields
+        if fold(f.name) in wanted and has_map(f.field_type)
+    )
     if policy.facts.format_version > 2 and planner.changes and not planner.refusals:
         planner.refusals.append(refusals.format_v3(planner.changes))
     if planner.refusals:

@@ -105,6 +105,18 @@ def key_not_in_table(missing: tuple[str, ...], setting: str) -> Refusal:
     )
 
 
+def key_not_comparable(path: Path, type_: IcebergType, setting: str) -> Refusal:
+    """Rows are to be found by a map, or by what has a map in it, which Spark does not compare."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(type_text(type_),),
+        reason=f"The {setting} {path_text(path)} is of type {type_text(type_)}, and Spark cannot compare "
+        "maps: no row can be found by it.",
+        remedy=f"Change the `{setting}`, or return another column from the model, such as "
+        f"`to_json({path_text(path)})`, and use that.",
+    )
+
+
 def no_such_column(names: tuple[str, ...], setting: str) -> Refusal:
     """A setting names columns that the table will not have."""
     return Refusal(

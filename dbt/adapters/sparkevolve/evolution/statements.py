@@ -55,7 +55,7 @@ class Key:
             right = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in self.names)
             left = left if len(self.names) == 1 else f"({left})"
             condition = f"{left} IN (SELECT {right} FROM {staged} AS {SOURCE_ALIAS})"
-        return "\n  AND ".join([condition, *(f"({predicate})" for predicate in self.predicates)])
+        return "\n  AND ".join([condition, *map(_enclosed, self.predicates)])
 
 
 def delete_statement(target: str, staged: str, key: Key) -> str:
@@ -73,7 +73,7 @@ def delete_where(target: str, conditions: Sequence[str]) -> str:
     """Return the DELETE of the target's rows that meet all of one or more conditions."""
     if not conditions:
         raise ValueError("a DELETE needs at least one condition")
-    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE " + "\n  AND ".join(f"({c})" for c in conditions)
+    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE " + "\n  AND ".join(map(_enclosed, conditions))
 
 
 def insert_statement(
@@ -146,7 +146,7 @@ def merge_statement(
         key: the key.
         update: names of the columns to update, as the table has them; none to leave matching rows alone.
     """
-    conditions = [key.match(SOURCE_ALIAS, TARGET_ALIAS), *(f"({p})" for p in key.predicates)]
+    conditions = [key.match(SOURCE_ALIAS, TARGET_ALIAS), *map(_enclosed, key.predicates)]
     sets = [
         f"{TARGET_ALIAS}.{quote(column.name)} = {column.render(SOURCE_ALIAS, TARGET_ALIAS)}"
         for column in columns
@@ -249,6 +249,11 @@ def literal(value: Any) -> str:
     return string_literal(str(value))
 
 
+def _enclosed(condition: str) -> str:
+    """Return a condition that a user has written in parentheses, which a comment at its end leaves alone."""
+    return f"({condition}\n)" if "--" in condition else f"({condition})"
+
+
 def _select_item(column: ProjectedColumn, previous_alias: str | None = None) -> str:
     return f"{column.render(SOURCE_ALIAS, previous_alias)} AS {quote(column.name)}"
 
@@ -292,6 +297,25 @@ def fast_forward(catalog: str, schema: str, table: str, ref: str, branch: str) -
     )
 
 
+# Questions about a batch
+
+
+def count_nulls(staged: str, names: Sequence[str]) -> str:
+    """Return the query of how many NULLs each of these columns of a staged batch has."""
+    counts = ", ".join(f"count_if({SOURCE_ALIAS}.{quote(name)} IS NULL)" for name in names)
+    return f"SELECT {counts}\nFROM {staged} AS {SOURCE_ALIAS}"
+
+
+def repeated_keys(staged: str, names: Sequence[str], limit: int) -> str:
+    """Return the query of a few keys that the batch has several rows of, as texts, with their number."""
+    keys = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in names)
+    shown = ", ".join(f"CAST({SOURCE_ALIAS}.{quote(name)} AS STRING)" for name in names)
+    return (
+        f"SELECT {shown}, count(*)\nFROM {staged} AS {SOURCE_ALIAS}\nGROUP BY {keys}\n"
+        f"HAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
+    )
+
+
 # Audits
 
 
@@ -313,7 +337,8 @@ def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) 
 def count_violations(rows: str, audits: Sequence[str]) -> str:
     """Return the query of how many rows fail each audit; a predicate that is NULL fails."""
     counts = ",\n  ".join(
-        f"count_if(NOT coalesce(({audit}), false)) AS {quote(f'audit_{n}')}" for n, audit in enumerate(audits)
+        f"count_if(NOT coalesce({_enclosed(audit)}, false)) AS {quote(f'audit_{n}')}"
+        for n, audit in enumerate(audits)
     )
     return f"SELECT\n  {counts}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}"
 
@@ -324,15 +349,5 @@ def some_violations(rows: str, audit: str, columns: Sequence[str], limit: int) -
     order = ", ".join(str(number) for number in range(1, len(columns) + 1))
     return (
         f"SELECT DISTINCT {shown}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}\n"
-        f"WHERE NOT coalesce(({audit}), false)\nORDER BY {order}\nLIMIT {limit}"
-    )
-
-
-def repeated_keys(staged: str, names: Sequence[str], limit: int) -> str:
-    """Return the query of a few keys that the batch has several rows of, as texts, with their number."""
-    keys = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in names)
-    shown = ", ".join(f"CAST({SOURCE_ALIAS}.{quote(name)} AS STRING)" for name in names)
-    return (
-        f"SELECT {shown}, count(*)\nFROM {staged} AS {SOURCE_ALIAS}\nGROUP BY {keys}\n"
-        f"HAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
+        f"WHERE NOT coalesce({_enclosed(audit)}, false)\nORDER BY {order}\nLIMIT {limit}"
     )

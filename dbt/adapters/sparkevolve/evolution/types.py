@@ -156,3 +156,8 @@ def children(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
     if isinstance(iceberg_type, MapType):
         return (iceberg_type.key_field, iceberg_type.value_field)
     return ()
+
+
+def has_map(iceberg_type: IcebergType) -> bool:
+    """Tell whether a type is a map or has one in it."""
+    return isinstance(iceberg_type, MapType) or any(has_map(f.field_type) for f in children(iceberg_type))

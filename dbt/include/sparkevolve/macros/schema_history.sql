@@ -17,7 +17,8 @@
       {% for schema in history %}
         {% do log('  schema ' ~ schema.schema_id ~ (' (current)' if schema.is_current) ~ ', ' ~
                   (schema.at or 'time not known') ~ ', ' ~
-                  ('dbt run ' ~ schema.invocation_id if schema.invocation_id else 'not changed by a run of sparkevolve'),
+                  ('dbt run ' ~ schema.invocation_id ~ ', source ' ~ schema.source if schema.invocation_id
+                   else 'not changed by a run of sparkevolve'),
                   info=True) %}
         {% for change in schema.changes %}
           {% do log('    ' ~ change, info=True) %}
