@@ -14,6 +14,7 @@ VERSION = re.search(
 
 SESSION = ["pyspark>=3.5,<4.2"]
 THRIFT = ["dbt-spark[PyHive]>=1.11,<2"]
+POSTGRESQL = ["pyiceberg[sql-postgres]>=0.12,<0.13"]
 
 setup(
     name="dbt-sparkevolve",
@@ -40,9 +41,11 @@ setup(
     extras_require={
         "session": SESSION,
         "thrift": THRIFT,
+        "postgresql": POSTGRESQL,
         "dev": [
             *SESSION,
             *THRIFT,
+            *POSTGRESQL,
             "dbt-tests-adapter>=1.20,<2",
             "pytest>=8.3,<10",
             "hypothesis>=6.100,<7",

@@ -6,16 +6,19 @@ test class or scenario has a schema of its own.
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from dbt.adapters.sparkevolve.catalog_settings import resolve
+from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, resolve
 from dbt.adapters.sparkevolve.session import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
 from tests.functional.metastore import HiveMetastore
+from tests.functional.postgres import Postgres
+from tests.functional.rest_catalog import RestCatalog
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 
 # Small data, many statements: what makes each statement cheap.
@@ -27,6 +30,24 @@ FAST = {
 }
 
 
+@contextmanager
+def running_catalog(kind: str, folder: Path) -> Iterator[dict[str, str]]:
+    """Have a catalog of a kind, with its server; give PyIceberg's properties of it."""
+    sql = {"type": "sql", "warehouse": f"file://{folder}/warehouse"}
+    if kind == "rest":
+        if not RestCatalog.can_run():
+            pytest.skip("needs Maven")
+        with RestCatalog(folder) as rest:
+            yield rest.properties
+    elif kind == "postgresql":
+        if Postgres.programs() is None:
+            pytest.skip("needs a PostgreSQL server's programs")
+        with Postgres() as postgres:
+            yield {**sql, "uri": postgres.uri}
+    else:
+        yield {**sql, "uri": f"sqlite:///{folder}/catalog.db"}
+
+
 @pytest.fixture(scope="session")
 def method(request: pytest.FixtureRequest) -> str:
     """How dbt reaches Spark in this pytest run."""
@@ -34,14 +55,12 @@ def method(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def catalog_properties(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def catalog_properties(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, str]]:
     """PyIceberg's properties of the catalog of this pytest run."""
-    folder = tmp_path_factory.mktemp("lake")
-    return {
-        "type": "sql",
-        "uri": f"sqlite:///{folder}/catalog.db",
-        "warehouse": f"file://{folder}/warehouse",
-    }
+    with running_catalog(request.config.getoption("--catalog"), tmp_path_factory.mktemp("lake")) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +75,9 @@ def profile_target(
         "catalog_properties": catalog_properties,
     }
     if method == "session":
-        yield {**common, "method": "session", "spark_config": FAST}
+        # One Spark serves all tests, and some have a catalog of their own.
+        drivers = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
+        yield {**common, "method": "session", "spark_config": {**FAST, **drivers}}
     else:
         settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
         settings.prepare()
@@ -133,15 +154,44 @@ def metastore(
         yield server
 
 
+@pytest.fixture(scope="session", params=["rest", "postgresql"])
+def server_properties(
+    request: pytest.FixtureRequest,
+    method: str,
+    spark_sql: SqlRunner,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, str]]:
+    """PyIceberg's properties of a catalog that is a server; Spark runs already."""
+    if method != "session":
+        pytest.skip("the server has one catalog")
+    with running_catalog(request.param, tmp_path_factory.mktemp(request.param)) as properties:
+        yield properties
+
+
+@pytest.fixture
+def server_scenario(
+    server_properties: dict[str, str], profile_target: dict[str, Any], tmp_path: Path
+) -> Iterator[Scenario]:
+    """A dbt project whose catalog is a server."""
+    yield from scenario_of(server_properties, profile_target, tmp_path)
+
+
 @pytest.fixture
 def hive_scenario(
     metastore: HiveMetastore, profile_target: dict[str, Any], tmp_path: Path
 ) -> Iterator[Scenario]:
     """A dbt project whose catalog is a Hive metastore."""
     properties = {"type": "hive", "uri": metastore.uri, "warehouse": f"file://{metastore.work_dir}/warehouse"}
+    yield from scenario_of(properties, profile_target, tmp_path)
+
+
+def scenario_of(
+    properties: dict[str, str], profile_target: dict[str, Any], folder: Path
+) -> Iterator[Scenario]:
+    """Make a dbt project with a catalog of its own, and remove it at the end."""
     profile = {**profile_target, "catalog_properties": properties}
     schema = f"case_{uuid.uuid4().hex[:10]}"
-    sql = session_runner(profile, tmp_path)
-    scenario = Scenario(tmp_path / schema, schema, profile, sql, load_catalog("lake", **properties))
+    sql = session_runner(profile, folder)
+    scenario = Scenario(folder / schema, schema, profile, sql, load_catalog("lake", **properties))
     yield scenario
     scenario.clean_up()

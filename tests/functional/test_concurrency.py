@@ -282,7 +282,7 @@ def age(scenario: Scenario, lake: Catalog, days: int) -> None:
             }
         return [shifted(item) for item in value] if isinstance(value, list) else value
 
-    path = Path(table.metadata_location.removeprefix("file://"))
+    path = Path(table.metadata_location.removeprefix("file:").removeprefix("//"))
     aged = path.with_name(f"00009-{uuid.uuid4()}.metadata.json")
     aged.write_text(json.dumps(shifted(metadata)))
     lake.drop_table(table.name())

@@ -1,0 +1,104 @@
+"""Catalogs that are servers: Iceberg's own REST server, and PostgreSQL."""
+
+import re
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.types import StringType
+from sqlalchemy.engine import make_url
+
+from dbt.adapters.sparkevolve import catalog
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from tests.functional.harness import Scenario
+
+
+def is_clean(scenario: Scenario) -> bool:
+    return scenario.tables() == ["t"] and set(scenario.table().metadata.refs) == {"main"}
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_a_model_that_evolves(server_scenario: Scenario, publish: str) -> None:
+    scenario = server_scenario
+    config = {"publish": publish}
+    scenario.model("select 1 as id, 10 as v, named_struct('x', 1) as s, 'g' as gone, 1 as old", **config)
+    scenario.run()
+    scenario.model(
+        "select * from values (1, 5000000000, named_struct('X', 2, 'y', 3), 4, 'n'), (2, 20, null, 5, 'm') "
+        "as source(ID, V, S, new, added)",
+        column_renames={"old": "new"},
+        **config,
+    )
+    run = scenario.run()
+    assert run.log.count("add column `added` string") == 1
+    assert scenario.field_ids() == {"id": 1, "v": 2, "s": 3, "gone": 4, "new": 5, "added": 8}
+    assert scenario.types()["v"] == "long"
+    assert scenario.rows() == [
+        (1, 5000000000, {"x": 2, "y": 3}, None, 4, "n"),
+        (2, 20, None, None, 5, "m"),
+    ]
+    assert scenario.schemas() == 2
+    assert is_clean(scenario)
+    before = scenario.state()
+    scenario.model("select 3 as id, 'text' as v", **config)
+    run = scenario.fail()
+    assert "Column `v` is bigint in the table, and the model returns string" in run.message
+    assert scenario.state() == before
+    scenario.model("select 1 as id, 7 as v where false", **config)
+    scenario.run()
+    assert scenario.state() == before
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert "    renamed `old` (5) to `new`" in history
+    scenario.model("select 9 as id", **config)
+    scenario.run("--full-refresh")
+    assert scenario.rows() == [(9, None, None, None, None, None)]
+    assert scenario.schemas() == 2
+
+
+def test_other_writers_are_met_at_each_commit(
+    server_scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each writer comes between our last look at the table and our commit, which the catalog refuses."""
+    scenario = server_scenario
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    scenario.model("select 1 as id, 11 as v, 'n' as n")
+    change, publish = catalog.commit_changes, IcebergCatalog._commit
+    columns, rows = ["theirs", "N"], [2]
+
+    def commit_changes(*args: Any) -> None:
+        if columns:
+            with scenario.table().update_schema() as update:
+                update.add_column(columns.pop(0), StringType())
+        change(*args)
+
+    def commit(self: IcebergCatalog, *args: Any) -> None:
+        if rows:
+            table = scenario.table()
+            row = {"id": rows.pop(), "v": 20}
+            table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
+        publish(self, *args)
+
+    monkeypatch.setattr(catalog, "commit_changes", commit_changes)
+    monkeypatch.setattr(IcebergCatalog, "_commit", commit)
+    run = scenario.run()
+    assert (columns, rows) == ([], [])
+    assert len(re.findall("CREATE BRANCH `sparkevolve_", run.log)) == 2
+    assert scenario.field_ids() == {"id": 1, "v": 2, "theirs": 3, "N": 4}
+    assert scenario.rows() == [(1, 11, None, "n"), (2, 20, None, None)]
+    assert scenario.schemas() == 3
+    assert is_clean(scenario)
+
+
+def test_both_sides_see_one_catalog_and_no_password_is_shown(
+    server_scenario: Scenario, server_properties: dict[str, str]
+) -> None:
+    scenario = server_scenario
+    scenario.model("select 1 as id")
+    run = scenario.dbt("debug")
+    assert run.success, run.log
+    log = run.log + scenario.run().log + (scenario.folder / "logs" / "dbt.log").read_text()
+    password = make_url(server_properties["uri"]).password
+    assert server_properties["type"] == "rest" or password is not None
+    assert password is None or password not in log
+    assert "select 1 as id" in log
