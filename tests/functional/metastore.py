@@ -4,18 +4,13 @@ pyspark's wheel ships the metastore's jars and Derby, for Spark's own use; Hive'
 keeps its tables in a Derby database inside the given directory and listens on 127.0.0.1 only.
 """
 
-import os
-import shutil
-import socket
 import subprocess
-import sys
-import time
 from pathlib import Path
 from types import TracebackType
 from xml.sax.saxutils import escape
 
-from dbt.adapters.sparkevolve.session import provide_java
-from tests.functional.thrift_server import HOST, _die_with_parent, free_port, installed_spark_home
+from tests.functional.servers import HOST, ServerProcess, free_port, java
+from tests.functional.thrift_server import installed_spark_home
 
 # Hive's server makes its other tables by itself, and expects its operator to have made those of the locks.
 LOCK_TABLES = """
@@ -47,7 +42,7 @@ class HiveMetastore:
         """Keep the folder; nothing runs before the context is entered."""
         self.work_dir = work_dir.resolve()
         self.port = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
 
     @staticmethod
     def can_run() -> bool:
@@ -61,9 +56,6 @@ class HiveMetastore:
 
     def __enter__(self) -> "HiveMetastore":
         """Start it and wait until it accepts connections."""
-        provide_java()
-        home = os.environ.get("JAVA_HOME")
-        java = str(Path(home, "bin", "java")) if home else str(shutil.which("java"))
         self.port = free_port()
         database = f"jdbc:derby:;databaseName={self.work_dir}/metastore;create=true"
         settings = {
@@ -95,38 +87,16 @@ class HiveMetastore:
         ]
         with log.open("wb") as output:
             subprocess.run(
-                [java, *options, "org.apache.derby.tools.ij", str(self.work_dir / "locks.sql")],
+                [java(), *options, "org.apache.derby.tools.ij", str(self.work_dir / "locks.sql")],
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=self.work_dir,
                 check=True,
                 timeout=60,
             )
-            self._process = subprocess.Popen(
-                [java, *options, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port)],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                cwd=self.work_dir,
-                start_new_session=True,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-            )
-        try:
-            self._wait_until_ready(self._process, log)
-        except BaseException:
-            self.stop()
-            raise
+        command = [java(), *options, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port)]
+        self._process = ServerProcess(command, self.port, log)
         return self
-
-    def _wait_until_ready(self, process: subprocess.Popen[bytes], log: Path) -> None:
-        deadline = time.monotonic() + 120
-        while process.poll() is None and time.monotonic() < deadline:
-            try:
-                socket.create_connection((HOST, self.port), timeout=1).close()
-                return
-            except OSError:
-                time.sleep(0.1)
-        raise RuntimeError(f"the metastore does not listen; its log:\n{log.read_text()[-4000:]}")
 
     def __exit__(
         self,
@@ -135,16 +105,5 @@ class HiveMetastore:
         traceback: TracebackType | None,
     ) -> None:
         """Stop it."""
-        self.stop()
-
-    def stop(self) -> None:
-        """Stop its process and wait for its end; harmless if it does not run."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if self._process is not None:
+            self._process.stop()

@@ -8,15 +8,13 @@ import os
 import pwd
 import secrets
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from tests.functional.thrift_server import HOST, _die_with_parent, free_port
+from tests.functional.servers import HOST, ServerProcess, free_port
 
 _USER = "iceberg"
 
@@ -29,7 +27,7 @@ class Postgres:
         self.password = secrets.token_hex(16)
         self.port = 0
         self._folder: Path | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
 
     @staticmethod
     def programs() -> Path | None:
@@ -51,41 +49,26 @@ class Postgres:
         assert programs is not None
         self._folder = folder = Path(tempfile.mkdtemp(prefix="sparkevolve-postgres-"))
         (folder / "password").write_text(self.password)
-        how: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL}
+        who: dict[str, Any] = {}
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             for path in (folder, folder / "password"):
                 os.chown(path, user.pw_uid, user.pw_gid)
-            how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
+            who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": ()}
         data = str(folder / "data")
         command = [str(programs / "initdb"), "-D", data, "-U", _USER, "--auth=scram-sha-256", "--no-sync"]
         subprocess.run(
             [*command, "--encoding=UTF8", "--locale=C", f"--pwfile={folder}/password"],
             check=True,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            **how,
+            **who,
         )
         self.port = free_port()
-        with (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [str(programs / "postgres"), "-D", data, "-h", HOST, "-p", str(self.port), "-k", "", "-F"],
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                preexec_fn=_die_with_parent,
-                **how,
-            )
-        deadline = time.monotonic() + 60
-        while self._process.poll() is None and time.monotonic() < deadline:
-            try:
-                socket.create_connection((HOST, self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.1)
-            else:
-                return self
-        text = (folder / "log").read_text()[-4000:]
-        self.stop()
-        raise RuntimeError(f"PostgreSQL does not listen; its log:\n{text}")
+        server = [str(programs / "postgres"), "-D", data, "-h", HOST, "-p", str(self.port), "-k", "", "-F"]
+        self._process = ServerProcess(server, self.port, folder / "log", **who)
+        return self
 
     def __exit__(
         self,
@@ -93,18 +76,8 @@ class Postgres:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop it."""
-        self.stop()
-
-    def stop(self) -> None:
-        """Stop its process, wait for its end and remove its files; harmless if it does not run."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        """Stop it and remove its files."""
+        if self._process is not None:
+            self._process.stop()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -12,8 +12,8 @@ from types import TracebackType
 
 from py4j.java_gateway import JavaGateway, JavaObject
 
-from dbt.adapters.sparkevolve.session import provide_java
-from tests.functional.thrift_server import HOST, installed_spark_home
+from tests.functional.servers import HOST, java
+from tests.functional.thrift_server import installed_spark_home
 
 _PROJECT = Path(__file__).with_name("rest_catalog.xml")
 
@@ -40,12 +40,9 @@ class RestCatalog:
 
     def __enter__(self) -> "RestCatalog":
         """Start it."""
-        provide_java()
-        home = os.environ.get("JAVA_HOME")
-        java = str(Path(home, "bin", "java")) if home else str(shutil.which("java"))
         gateway = JavaGateway.launch_gateway(
             classpath=self._class_path(),
-            java_path=java,
+            java_path=java(),
             die_on_exit=True,
             redirect_stderr=(self.work_dir / "rest.log").open("w"),
         )

@@ -11,34 +11,25 @@ the given directory, and everything that it opens listens on 127.0.0.1 only.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import importlib.util
 import os
 import re
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-HOST = "127.0.0.1"
+from tests.functional.servers import HOST, ServerError, ServerProcess, free_port
+
 MAIN_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 ICEBERG_VERSION = "1.12.0"
 SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
-
-
-class ThriftServerError(RuntimeError):
-    """The server did not start; the message ends with the tail of its log."""
 
 
 def installed_spark_home() -> Path:
     """Return the directory of the installed pyspark, without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise ThriftServerError("pyspark is not installed")
+        raise ServerError("pyspark is not installed")
     return Path(spec.origin).parent
 
 
@@ -48,7 +39,7 @@ def spark_versions(spark_home: Path) -> tuple[str, str]:
         match = re.fullmatch(r"spark-hive-thriftserver_([\d.]+)-(.+)\.jar", jar.name)
         if match:
             return match[2], match[1]
-    raise ThriftServerError(f"no spark-hive-thriftserver jar in {spark_home / 'jars'}")
+    raise ServerError(f"no spark-hive-thriftserver jar in {spark_home / 'jars'}")
 
 
 def iceberg_packages(spark_home: Path | None = None, version: str = ICEBERG_VERSION) -> list[str]:
@@ -85,19 +76,6 @@ def iceberg_conf(catalog: str, sqlite_file: Path, warehouse: str) -> dict[str, s
     }
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to end this process with its parent, even if the parent is killed."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
-
-
-def free_port() -> int:
-    """Return a TCP port that nothing listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
 class ThriftServer:
     """A ``HiveThriftServer2`` as a child process; use it as a context manager.
 
@@ -131,12 +109,7 @@ class ThriftServer:
         self._master = master
         self._driver_memory = driver_memory
         self._start_timeout = start_timeout
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int | None:
-        """The pid of the server's JVM while it runs, else None."""
-        return self._process.pid if self._process and self._process.poll() is None else None
+        self._process: ServerProcess | None = None
 
     def __enter__(self) -> ThriftServer:
         """Start the server and wait until it accepts connections."""
@@ -153,71 +126,27 @@ class ThriftServer:
         self.stop()
 
     def start(self) -> None:
-        """Start the server; raise `ThriftServerError` if it does not accept in time."""
+        """Start the server; raise `ServerError` if it does not accept in time."""
         if self._process is not None:
-            raise ThriftServerError("this server was started already")
+            raise ServerError("this server was started already")
         for name in ("conf", "tmp", "local", "warehouse"):
             (self.work_dir / name).mkdir(parents=True, exist_ok=True)
         self.port = free_port()
-        with self.log_file.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command(),
-                cwd=self.work_dir,
-                env=self._environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is for pytest, which then calls stop()
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
-            )
+        self._process = ServerProcess(
+            self._command(),
+            self.port,
+            self.log_file,
+            start_timeout=self._start_timeout,
+            env=self._environment(),
+        )
         atexit.register(self.stop)
-        try:
-            self._wait_until_ready(self._process)
-        except BaseException:
-            self.stop()
-            raise
 
     def stop(self, timeout: float = 10.0) -> None:
         """Stop the server's process and wait for its end; harmless if it does not run."""
         process, self._process = self._process, None
         atexit.unregister(self.stop)
-        if process is None:
-            return
-        if process.poll() is None:
-            # The process leads a process group of its own, so this reaches nothing else.
-            os.killpg(process.pid, signal.SIGTERM)
-            try:
-                process.wait(timeout)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-    def log_tail(self, lines: int = 40) -> str:
-        """Return the last lines of the server's log, without the frames of Java stack traces."""
-        text = self.log_file.read_text(encoding="utf-8", errors="replace")
-        kept = [line for line in text.splitlines() if not line.lstrip().startswith(("at ", "... "))]
-        return "\n".join(kept[-lines:])
-
-    def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
-        """Return once the port accepts; fail if the process ends or the time is over."""
-        deadline = time.monotonic() + self._start_timeout
-        while True:
-            code = process.poll()
-            if code is not None:
-                problem = f"ended with exit code {code} before it accepted connections"
-                break
-            try:
-                socket.create_connection((self.host, self.port), timeout=1).close()
-                return
-            except OSError:
-                pass
-            if time.monotonic() > deadline:
-                problem = f"did not listen on port {self.port} within {self._start_timeout:g} s"
-                break
-            time.sleep(0.1)
-        raise ThriftServerError(
-            f"the Thrift server {problem}; the end of {self.log_file}:\n{self.log_tail()}"
-        )
+        if process is not None:
+            process.stop(timeout)
 
     def _conf(self) -> dict[str, str]:
         """Return the Spark settings: quiet defaults, then the caller's."""
