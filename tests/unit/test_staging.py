@@ -11,6 +11,7 @@ import pytest
 
 from dbt.adapters.sparkevolve.staging import (
     ABANDONED_AFTER_MS,
+    HOST,
     OWNER_PROPERTY,
     is_abandoned,
     is_running,
@@ -78,7 +79,11 @@ def test_a_staged_batch_names_its_owner_and_counts_nulls() -> None:
     assert properties.keys() == {"sparkevolve.staging-owner", "write.metadata.metrics.default"}
     assert properties["write.metadata.metrics.default"] == "counts"
     host, pid, process = properties[OWNER_PROPERTY].split(":")
-    assert (host, int(pid)) == (socket.gethostname(), os.getpid())
+    assert (host, int(pid)) == (HOST, os.getpid())
+    name, _, namespace = host.partition("/")
+    assert name == socket.gethostname()
+    if sys.platform == "linux":
+        assert int(namespace) == os.stat("/proc/self/ns/pid").st_ino
     assert re.fullmatch("[0-9a-f]{32}", process)
     assert staging_properties() == properties
 
@@ -105,7 +110,6 @@ def abandoned(owner: str | None, age_ms: int) -> bool:
     return is_abandoned(properties, NOW_MS - age_ms, NOW_MS)
 
 
-HOST = socket.gethostname()
 OLD = ABANDONED_AFTER_MS + 1
 
 
@@ -129,6 +133,19 @@ def test_a_batch_of_a_process_that_runs_is_left_behind_when_it_is_too_old(live_p
     assert not abandoned(owner, age_ms=0)
     assert not abandoned(owner, age_ms=ABANDONED_AFTER_MS)
     assert abandoned(owner, age_ms=OLD)
+
+
+def test_a_container_of_the_same_name_is_another_machine() -> None:
+    """Both have a process 1, and neither sees the other's."""
+    code = "from dbt.adapters.sparkevolve.staging import HOST, staging_properties; print(HOST)"
+    command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
+    try:
+        other = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs the right to make a namespace of process ids")
+    assert other.split("/")[0] == socket.gethostname()
+    assert other != HOST
+    assert not abandoned(f"{other}:1:{'0' * 32}", age_ms=0)
 
 
 def test_a_batch_of_another_machine_is_left_behind_when_it_is_too_old(dead_pid: int) -> None:

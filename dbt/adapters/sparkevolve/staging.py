@@ -16,8 +16,24 @@ ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
 
 _SUFFIX = "__dbt_tmp_"
 _TOKEN = re.compile(r"[0-9a-f]{12}")
-HOST = socket.gethostname()
 PROCESS = uuid.uuid4().hex
+
+
+def _host() -> str:
+    """Return what a process id means something in: a machine and, on Linux, a namespace of process ids.
+
+    Containers can have the name of their machine, or one that was given to several, and each counts its
+    processes for itself: in one of them, the run of another would look as if it had ended.
+    """
+    name = socket.gethostname()
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return name
+    return f"{name}/{re.sub('[^0-9]', '', namespace)}"
+
+
+HOST = _host()
 
 
 def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:

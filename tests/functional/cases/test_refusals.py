@@ -5,7 +5,6 @@ All refusals of one kind of run happen in one dbt invocation, and each is a test
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.staging import OWNER_PROPERTY
+from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY
 from tests.functional.harness import Run, Scenario, SqlRunner
 
 
@@ -264,15 +263,14 @@ def test_leftovers_of_dead_runs_are_removed(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.model("select 1 as id", name="t2")
     scenario.run()
-    host = socket.gethostname()
     owners = {
-        "t__dbt_tmp_0123456789ab": f"{host}:{dead_pid()}:{'a' * 32}",
-        "t__dbt_tmp_0123456789ac": f"{host}:{os.getpid()}:{'b' * 32}",  # the number is taken again
-        "t__dbt_tmp_aaaaaaaaaaaa": f"{host}:{os.getppid()}:{'c' * 32}",  # still runs
+        "t__dbt_tmp_0123456789ab": f"{HOST}:{dead_pid()}:{'a' * 32}",
+        "t__dbt_tmp_0123456789ac": f"{HOST}:{os.getpid()}:{'b' * 32}",  # the number is taken again
+        "t__dbt_tmp_aaaaaaaaaaaa": f"{HOST}:{os.getppid()}:{'c' * 32}",  # still runs
         "t__dbt_tmp_bbbbbbbbbbbb": f"another-host:{dead_pid()}:{'d' * 32}",  # may still run
         "t__dbt_tmp_cccccccccccc": None,  # looks like one
-        "t2__dbt_tmp_0123456789ab": f"{host}:{dead_pid()}:{'e' * 32}",  # of another model, not run now
-        "t__dbt_tmp_0123456789": f"{host}:{dead_pid()}:{'f' * 32}",  # not a name of ours
+        "t2__dbt_tmp_0123456789ab": f"{HOST}:{dead_pid()}:{'e' * 32}",  # of another model, not run now
+        "t__dbt_tmp_0123456789": f"{HOST}:{dead_pid()}:{'f' * 32}",  # not a name of ours
     }
     for name, owner in owners.items():
         properties = f"tblproperties ('{OWNER_PROPERTY}' = '{owner}')" if owner else ""
