@@ -76,7 +76,7 @@ def test_h01_the_batch_reads_what_another_writer_has_committed(
 
 def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], None]) -> None:
     """Let another writer commit once, between the plan of our run and its commit."""
-    ours = catalog._commit_changes
+    ours = catalog.commit_changes
     waiting = [other_writer]
 
     def commit(table: Table, *arguments: Any) -> None:
@@ -84,7 +84,7 @@ def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], Non
             waiting.pop()()
         ours(table, *arguments)
 
-    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    monkeypatch.setattr(catalog, "commit_changes", commit)
 
 
 def test_h06_two_writers_add_columns(
@@ -143,7 +143,7 @@ def test_h06_another_writer_each_time(
 ) -> None:
     scenario.model("select 1 as id")
     scenario.run()
-    ours = catalog._commit_changes
+    ours = catalog.commit_changes
     times: list[float] = []
 
     def commit(table: Table, *arguments: Any) -> None:
@@ -152,7 +152,7 @@ def test_h06_another_writer_each_time(
             update.add_column(f"b{len(times)}", StringType())
         ours(table, *arguments)
 
-    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    monkeypatch.setattr(catalog, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as a", commit_retries=3)
     run = scenario.fail()
     assert (
@@ -174,13 +174,13 @@ def test_g12_the_answer_of_the_schema_commit_is_lost(
 ) -> None:
     scenario.model("select 1 as id")
     scenario.run()
-    ours = catalog._commit_changes
+    ours = catalog.commit_changes
 
     def commit(table: Table, *arguments: Any) -> None:
         ours(table, *arguments)
         raise OSError("the connection was reset")
 
-    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    monkeypatch.setattr(catalog, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as n")
     run = scenario.run()
     assert f"{scenario.relation()}: add column `n` int" in run.log
@@ -196,7 +196,7 @@ def test_g12_the_schema_commit_did_not_happen(scenario: Scenario, monkeypatch: p
     def commit(table: Table, *arguments: Any) -> None:
         raise OSError("the connection was reset")
 
-    monkeypatch.setattr(catalog, "_commit_changes", commit)
+    monkeypatch.setattr(catalog, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as n, 3 as o")
     run = scenario.fail()
     assert (
