@@ -12,10 +12,17 @@ from pyiceberg.types import IntegerType, LongType
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs, remove_old_metadata
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn, Change, RenameField, SetDoc, WidenType
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    Change,
+    RenameField,
+    SetDoc,
+    WidenType,
+)
 from dbt.adapters.sparkevolve.publication import Published
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import append, columns, relation
+from tests.unit.helpers import append, columns, relation, struct
 
 OURS = "sparkevolve_ffffffff_1_00000000_0123abcd"
 TWO_FILES = {
@@ -84,6 +91,27 @@ def test_a_new_column_is_added_without_a_look_at_what_was_before(
     assert table.metadata.snapshot_log == before.snapshot_log
     assert table.metadata.refs == before.refs
     assert len(table.scan().to_arrow()) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [AddField(("s", "y"), IntegerType())],
+        [WidenType(("id",), IntegerType(), LongType()), add("last")],
+        [add("last"), SetDoc(("id",), "the key")],
+    ],
+)
+def test_whatever_adds_a_field_looks_at_no_older_schema(
+    other: Catalog, make_table: MakeTable, looked_at: list[tuple[int, int]], changes: list[Change]
+) -> None:
+    make_table(columns("id int, s", s=struct(10, x=IntegerType())), [{"id": 1, "s": {"x": 1}}])
+    commit(other, add("c0"))
+    commit(other, add("c1"))
+    looked_at.clear()
+    table = commit(other, *changes)
+    assert set(looked_at) == {(1, 0)}
+    assert table.schema().schema_id == 3
+    assert len(table.metadata.schemas) == 4
 
 
 def test_a_new_column_after_the_newest_was_dropped_makes_a_new_schema(
