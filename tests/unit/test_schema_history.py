@@ -1,0 +1,153 @@
+"""When each schema of a table was first seen, and who made it."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+
+from dbt.adapters.sparkevolve.evolution.record import PREFIX
+from dbt.adapters.sparkevolve.schema_history import schema_history
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import append, columns
+
+RECORD = '{"added": ["`n2`"], "at": "2020-02-02T02:02:02+00:00", "invocation_id": "run-2", "source": "abcd"}'
+
+
+@pytest.fixture
+def table(other: Catalog, make_table: MakeTable) -> Table:
+    """A table of three schemas.
+
+    Its metadata files were made, and its current one too, ten seconds apart: with schema 0, 0 (a row), 1,
+    and 2 at last.
+    """
+    make_table(columns("id int"), [{"id": 1}])
+    for name in ("n1", "n2"):
+        with other.load_table("db.t").update_schema() as update:
+            update.add_column(name, columns("x int").fields[0].field_type)
+    return at_times(other.load_table("db.t"))
+
+
+def at_times(table: Table) -> Table:
+    """Let the metadata files be made ten seconds apart, from 10 s after the epoch on, and snapshots later."""
+    log = [
+        entry.model_copy(update={"timestamp_ms": 10_000 * n})
+        for n, entry in enumerate(table.metadata.metadata_log, 1)
+    ]
+    snapshots = [s.model_copy(update={"timestamp_ms": 99_000}) for s in table.metadata.snapshots]
+    now = 10_000 * (len(log) + 1)
+    return changed(table, metadata_log=log, last_updated_ms=now, snapshots=snapshots)
+
+
+def changed(table: Table, **update: object) -> Table:
+    metadata: TableMetadata = table.metadata.model_copy(update=update)
+    return Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
+
+
+def file_of(table: Table, number: int) -> Path:
+    return Path(table.metadata.metadata_log[number].metadata_file.removeprefix("file://"))
+
+
+def seen(table: Table) -> dict[int, str]:
+    """The time of each schema, without what all have in common."""
+    return {
+        entry["schema_id"]: entry["at"].removeprefix("1970-01-01T00:").removesuffix("+00:00")
+        for entry in schema_history(table)
+    }
+
+
+def test_a_schema_is_seen_first_in_the_oldest_metadata_file_that_has_it(table: Table) -> None:
+    assert len(table.metadata.metadata_log) == 3
+    assert seen(table) == {0: "00:10", 1: "00:30", 2: "00:40"}
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (Path.unlink, {0: "00:20", 1: "00:30", 2: "00:40"}),
+        (lambda path: path.write_text("no JSON"), {0: "00:20", 1: "00:30", 2: "00:40"}),
+    ],
+)
+def test_a_metadata_file_that_maintenance_has_removed_tells_nothing(
+    table: Table, spoil: object, expected: dict[int, str]
+) -> None:
+    assert callable(spoil)
+    spoil(file_of(table, 0))
+    assert seen(table) == expected
+
+
+def test_a_schema_that_nothing_knows_the_time_of_has_none(table: Table) -> None:
+    file_of(table, 2).unlink()
+    assert seen(table) == {0: "00:10", 1: "", 2: "00:40"}
+
+
+def test_a_compressed_metadata_file_is_read(table: Table) -> None:
+    path = file_of(table, 2)
+    packed = path.with_name(path.name.replace(".metadata.json", ".gz.metadata.json"))
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    log = list(table.metadata.metadata_log)
+    log[2] = log[2].model_copy(update={"metadata_file": f"file://{packed}"})
+    assert seen(changed(table, metadata_log=log)) == {0: "00:10", 1: "00:30", 2: "00:40"}
+
+
+@pytest.mark.parametrize(
+    ("snapshot_ms", "expected"), [(5_000, "00:05"), (10_000, "00:10"), (50_000, "00:10")]
+)
+def test_a_snapshot_may_be_older_than_the_metadata_files(
+    table: Table, snapshot_ms: int, expected: str
+) -> None:
+    (snapshot,) = table.metadata.snapshots
+    assert snapshot.schema_id == 0
+    earlier = changed(table, snapshots=[snapshot.model_copy(update={"timestamp_ms": snapshot_ms})])
+    assert seen(earlier) == {0: expected, 1: "00:30", 2: "00:40"}
+
+
+def test_snapshots_alone_tell_of_a_schema_too(other: Catalog, table: Table) -> None:
+    append(other.load_table("db.t"), [{"id": 2}])
+    table = other.load_table("db.t")
+    for number in range(len(table.metadata.metadata_log)):
+        file_of(table, number).unlink()
+    first, second = table.metadata.snapshots
+    times = [s.model_copy(update={"timestamp_ms": t}) for s, t in ((first, 7_000), (second, 8_000))]
+    assert seen(changed(table, snapshots=times, last_updated_ms=60_000)) == {0: "00:07", 1: "", 2: "00:08"}
+
+
+def test_what_a_run_has_recorded_is_told_as_it_says(table: Table) -> None:
+    recorded = changed(table, properties={f"{PREFIX}2": RECORD})
+    first, second, third = schema_history(recorded)
+    assert [first["invocation_id"], first["source"], first["is_current"]] == ["", "", False]
+    assert second["changes"] == ["added `n1` (2) int"]
+    assert third == {
+        "schema_id": 2,
+        "is_current": True,
+        "at": "2020-02-02T02:02:02+00:00",
+        "invocation_id": "run-2",
+        "source": "abcd",
+        "changes": ["added `n2` (3) int"],
+        "columns": [
+            {"id": 1, "name": "id", "type": "int"},
+            {"id": 2, "name": "n1", "type": "int"},
+            {"id": 3, "name": "n2", "type": "int"},
+        ],
+    }
+
+
+def test_an_older_schema_that_is_current_again_is_so_since_it_came_back(other: Catalog, table: Table) -> None:
+    with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("n2")
+    with other.load_table("db.t").transaction() as transaction:
+        transaction.set_properties({"a": "b"})
+    back = at_times(other.load_table("db.t"))
+    assert back.schema().schema_id == 1
+    history = schema_history(changed(back, properties={f"{PREFIX}1": RECORD}))
+    assert [(s["schema_id"], s["is_current"], s["at"][-11:-6], s["invocation_id"]) for s in history] == [
+        (0, False, "00:10", ""),
+        (1, False, "02:02", "run-2"),
+        (2, False, "00:40", ""),
+        (1, True, "00:50", ""),
+    ]
+    assert history[3]["changes"] == ["dropped `n2` (3) int"]
+    assert history[3]["source"] == ""
