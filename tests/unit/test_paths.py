@@ -191,6 +191,14 @@ def test_a_column_may_be_renamed_to_the_partition_field_that_repeats_it() -> Non
     assert refusal.remedy == "Give the column another name in the model."
 
 
+def test_a_struct_cannot_have_the_name_of_the_partition_field_that_repeats_a_field_in_it() -> None:
+    target, batch = columns("s", s=struct(10, x=INT)), columns("day", day=struct(10, x=INT))
+    inner = target.find_field("s.x").field_id
+    (refusal,) = plan(target, batch, facts=partitioned({"day": inner}), renames={"s": "day"}).refusals
+    assert refusal.columns == ("s", "day")
+    assert "but a partition spec of the table has, or once had, a field of that name" in refusal.reason
+
+
 def test_the_partition_field_of_a_nested_field_keeps_its_name_from_nested_fields() -> None:
     facts = partitioned({"s.ts_day": None})
     target = columns("s", s=struct(10, ts=INT, x=INT))
