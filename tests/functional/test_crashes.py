@@ -162,7 +162,8 @@ def test_a_driver_that_runs_out_of_memory(
     )
     with Worker() as worker:
         (outcome,) = worker.run(scenario, ("run",))
-    assert "it was killed or ran out of memory" in outcome.message
+    # It ends before it can say so, or it does not.
+    assert "ran out of memory" in outcome.message
     assert scenario.rows() == OLD_ROWS
     assert branches(scenario) == []
     scenario.model(NEW)

@@ -235,6 +235,19 @@ def test_a_failed_statement_is_a_database_error_and_keeps_its_text() -> None:
     assert error.statement == "select 1"
 
 
+@pytest.mark.parametrize(
+    "answer",
+    ["Java heap space", "Job aborted: java.lang.OutOfMemoryError: x", "GC overhead limit exceeded"],
+)
+def test_spark_s_lack_of_memory_is_said_in_plain_words(answer: str) -> None:
+    error = StatementError(answer, "select 1")
+    assert error.msg == (
+        f"{answer}\nSpark ran out of memory. Give it more (`spark.driver.memory`, in `spark_config` with "
+        "`method: session`), or look at what the query collects into one row or one task."
+    )
+    assert error.statement == "select 1"
+
+
 def test_every_error_of_ours_is_one_that_dbt_shows() -> None:
     own = [e for e in vars(errors).values() if isinstance(e, type) and e.__module__ == errors.__name__]
     raised = [error for error in own if issubclass(error, BaseException)]

@@ -359,8 +359,16 @@ class StatementError(DbtDatabaseError):
     """
 
     def __init__(self, message: str, statement: str) -> None:
-        super().__init__(message)
+        super().__init__(f"{message}\n{_MORE_MEMORY}" if _OUT_OF_MEMORY.search(message) else message)
         self.statement = statement
+
+
+# A Spark that has run out of memory may say so, or end before it can.
+_OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit exceeded")
+_MORE_MEMORY = (
+    "Spark ran out of memory. Give it more (`spark.driver.memory`, in `spark_config` with `method: session`), "
+    "or look at what the query collects into one row or one task."
+)
 
 
 class SessionEndedError(SparkEvolveError):
