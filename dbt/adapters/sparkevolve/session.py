@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("SparkEvolve")
 
+_SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
+
 # Iceberg's Spark runtime by Spark line: the newest that there is for it. 1.11 is the oldest whose JDBC
 # catalog can share a SQLite file (apache/iceberg #15462), and it needs Java 17.
 ICEBERG_RUNTIMES = {
@@ -377,14 +379,19 @@ def literal_value(value: Any) -> Any:
 
 
 def _translated(message: str, exc: Exception, sql: str = "") -> DbtRuntimeError:
-    from py4j.protocol import Py4JNetworkError
+    if _has_ended(message, exc):
+        return SessionEndedError(sql, short_message(message))
+    return StatementError(short_message(message), sql)
 
-    ended = isinstance(exc, (ConnectionError, Py4JNetworkError)) or "SparkContext was shut down" in message
-    return (
-        SessionEndedError(sql, short_message(message))
-        if ended
-        else StatementError(short_message(message), sql)
-    )
+
+def _has_ended(message: str, exc: Exception) -> bool:
+    """Tell whether an exception means that Spark's process has ended, or is about to."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    if isinstance(exc, (ConnectionError, Py4JNetworkError)) or _SHUT_DOWN.search(message):
+        return True
+    # What py4j raises if no answer came at all; one that came has a trace, or a class of its own.
+    return type(exc) is Py4JError and "Trace:" not in message
 
 
 def _java_message(exc: Exception) -> str:
