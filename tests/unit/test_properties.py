@@ -670,6 +670,15 @@ def test_any_nested_batch_is_loaded_as_planned_or_refused_for_a_reason(
     assert (again.columns, again.removed) == (plan.columns, plan.removed)
 
 
+def varied(batch: Schema, mask: int, seed: int) -> Schema:
+    """Return the batch in other cases and orders, if Spark could stage it: each path is of one field."""
+    try:
+        return nested_variant(batch, mask, seed)
+    except ValueError as exc:
+        assume("multiple fields for name" not in str(exc))
+        raise
+
+
 @rule
 @given(nested_pairs(), MASKS, SEEDS)
 def test_recasing_or_permuting_any_batch_changes_nothing(
@@ -677,7 +686,7 @@ def test_recasing_or_permuting_any_batch_changes_nothing(
 ) -> None:
     table, batch = pair
     plan = plan_evolution(table, batch, Policy())
-    again = plan_evolution(table, nested_variant(batch, mask, seed), Policy())
+    again = plan_evolution(table, varied(batch, mask, seed), Policy())
     # Case does matter to whether Iceberg's short paths hide each other; see test_paths.py.
     assume(not any("same dotted path" in r.reason for r in (*plan.refusals, *again.refusals)))
     assert sorted(map(str, map(alike, again.changes))) == sorted(map(str, map(alike, plan.changes)))
@@ -692,7 +701,7 @@ def test_recasing_or_permuting_nested_fields_changes_neither_changes_nor_padding
 ) -> None:
     table, batch = load
     plan = plan_evolution(table, batch, Policy())
-    again = plan_evolution(table, nested_variant(batch, mask, seed), Policy())
+    again = plan_evolution(table, varied(batch, mask, seed), Policy())
     assert plan.refusals == again.refusals == ()
     assert sorted(map(str, map(alike, again.changes))) == sorted(map(str, map(alike, plan.changes)))
     assert again.removed == plan.removed
