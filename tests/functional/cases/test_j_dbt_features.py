@@ -159,7 +159,7 @@ def session_catalog(
 ) -> tuple[Scenario, SqlRunner]:
     """A project whose catalog is `spark_catalog`, which holds tables of other formats too."""
     if method != "session":
-        pytest.skip("needs a session of its own")
+        pytest.skip("what `spark_catalog` is on a server is set before it starts")
     from dbt.adapters.sparkevolve.catalog_settings import resolve
     from dbt.adapters.sparkevolve.session import SESSIONS
 

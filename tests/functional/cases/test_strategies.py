@@ -608,18 +608,15 @@ def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:
 
 
 def test_the_log_says_what_removed_columns_get(scenario: Scenario) -> None:
-    for name, config in {
+    configs = {
         "kept": {"removed_columns": "keep"},
         "merged": {"incremental_strategy": "merge"},
         "padded": {},
-    }.items():
+    }
+    for name, config in configs.items():
         scenario.model(OLD, name, **config)
     scenario.run()
-    for name, config in {
-        "kept": {"removed_columns": "keep"},
-        "merged": {"incremental_strategy": "merge"},
-        "padded": {},
-    }.items():
+    for name, config in configs.items():
         scenario.model(NEW, name, **config)
     log = scenario.run().log
     kept = "column `gone` is not in the model, rows that are replaced keep its value, new ones get NULL"
