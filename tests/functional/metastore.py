@@ -6,10 +6,9 @@ keeps its tables in a Derby database inside the given directory and listens on 1
 
 import subprocess
 from pathlib import Path
-from types import TracebackType
 from xml.sax.saxutils import escape
 
-from tests.functional.servers import HOST, ServerProcess, free_port, java
+from tests.functional.servers import HOST, Server, ServerProcess, free_port, java
 from tests.functional.thrift_server import installed_spark_home
 
 # Hive's server makes its other tables by itself, and expects its operator to have made those of the locks.
@@ -35,7 +34,7 @@ create table WRITE_SET (WS_DATABASE varchar(128) not null, WS_TABLE varchar(128)
 """
 
 
-class HiveMetastore:
+class HiveMetastore(Server):
     """A metastore as a child process; use it as a context manager, in a thread that outlives it."""
 
     def __init__(self, work_dir: Path) -> None:
@@ -98,12 +97,7 @@ class HiveMetastore:
         self._process = ServerProcess(command, self.port, log)
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         """Stop it."""
         if self._process is not None:
             self._process.stop()

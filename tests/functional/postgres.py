@@ -11,15 +11,14 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
-from tests.functional.servers import HOST, ServerProcess, free_port
+from tests.functional.servers import HOST, Server, ServerProcess, free_port
 
 _USER = "iceberg"
 
 
-class Postgres:
+class Postgres(Server):
     """A PostgreSQL server as a child process; use it as a context manager, in a thread that outlives it."""
 
     def __init__(self) -> None:
@@ -70,12 +69,7 @@ class Postgres:
         self._process = ServerProcess(server, self.port, folder / "log", **who)
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         """Stop it and remove its files."""
         if self._process is not None:
             self._process.stop()

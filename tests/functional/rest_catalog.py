@@ -8,17 +8,16 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from types import TracebackType
 
 from py4j.java_gateway import JavaGateway, JavaObject
 
-from tests.functional.servers import HOST, java
+from tests.functional.servers import HOST, Server, java
 from tests.functional.thrift_server import installed_spark_home
 
 _PROJECT = Path(__file__).with_name("rest_catalog.xml")
 
 
-class RestCatalog:
+class RestCatalog(Server):
     """A REST catalog in a Java process of its own; use it as a context manager."""
 
     def __init__(self, work_dir: Path) -> None:
@@ -76,12 +75,7 @@ class RestCatalog:
         hadoop = sorted((installed_spark_home() / "jars").glob("hadoop-client-*.jar"))
         return os.pathsep.join([found.read_text().strip(), *map(str, hadoop)])
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def stop(self) -> None:
         """Stop it."""
         if self._gateway is not None:
             self._gateway.shutdown()

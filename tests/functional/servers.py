@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from dbt.adapters.sparkevolve.session import provide_java
@@ -33,6 +34,19 @@ def java() -> str:
     provide_java()
     home = os.environ.get("JAVA_HOME")
     return str(Path(home, "bin", "java")) if home else str(shutil.which("java"))
+
+
+class Server:
+    """What is started by ``__enter__`` and stopped at the end of the context."""
+
+    def stop(self) -> None:
+        """Stop it; harmless if it does not run."""
+        raise NotImplementedError
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
 
 
 class ServerProcess:

@@ -16,9 +16,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 
-from tests.functional.servers import HOST, ServerError, ServerProcess, free_port
+from tests.functional.servers import HOST, Server, ServerError, ServerProcess, free_port
 
 MAIN_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 ICEBERG_VERSION = "1.12.0"
@@ -76,7 +75,7 @@ def iceberg_conf(catalog: str, sqlite_file: Path, warehouse: str) -> dict[str, s
     }
 
 
-class ThriftServer:
+class ThriftServer(Server):
     """A ``HiveThriftServer2`` as a child process; use it as a context manager.
 
     ``packages`` are taken from the local Maven or Ivy repository where possible, else Spark
@@ -116,15 +115,6 @@ class ThriftServer:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Stop the server."""
-        self.stop()
-
     def start(self) -> None:
         """Start the server; raise `ServerError` if it does not accept in time."""
         if self._process is not None:
@@ -141,12 +131,12 @@ class ThriftServer:
         )
         atexit.register(self.stop)
 
-    def stop(self, timeout: float = 10.0) -> None:
+    def stop(self) -> None:
         """Stop the server's process and wait for its end; harmless if it does not run."""
         process, self._process = self._process, None
         atexit.unregister(self.stop)
         if process is not None:
-            process.stop(timeout)
+            process.stop()
 
     def _conf(self) -> dict[str, str]:
         """Return the Spark settings: quiet defaults, then the caller's."""
