@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Each worker of `make test` has a Spark of its own, which takes about 2 GiB.
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 
@@ -28,7 +30,7 @@ demo: $(VENV)/.installed ## Load five releases of a data set, keep every column,
 
 .PHONY: test
 test: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests
 
 .PHONY: test-unit
 test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds
