@@ -62,6 +62,7 @@ def test_the_session_of_a_bare_profile() -> None:
         "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": "file:///project/.sparkevolve/spark-warehouse",
         "spark.sql.extensions": EXTENSIONS,

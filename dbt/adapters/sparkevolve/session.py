@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnsupportedVersionError,
     short_message,
 )
+from dbt.adapters.sparkevolve.launch import private_submit_args
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -91,6 +92,8 @@ def session_config(
         "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's own, and what catalogs and object stores call their secrets: event logs have the settings.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{base_dir / '.sparkevolve' / 'spark-warehouse'}",
@@ -189,6 +192,8 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if SparkContext._active_spark_context is None:
         provide_java()
+        if SparkContext._gateway is None:
+            _launch(config)
         builder = SparkSession.builder
         for key, value in config.items():
             builder = builder.config(key, value)
@@ -205,6 +210,18 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
                     f"{key} cannot be set any more in this process: Spark was started with another value"
                 )
     return session
+
+
+def _launch(config: Mapping[str, str]) -> None:
+    """Start Spark's Java and its context; SparkSession's builder would put each setting on a command line."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.find_spark_home import _find_spark_home
+    from pyspark.java_gateway import launch_gateway
+
+    home: str = _find_spark_home()  # type: ignore[no-untyped-call]
+    with private_submit_args(config, home) as fds:
+        gateway = launch_gateway(popen_kwargs={"pass_fds": fds})  # type: ignore[no-untyped-call]
+    SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
 
 
 def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:
