@@ -97,6 +97,36 @@ class NotIcebergError(SparkEvolveError):
         self.catalog = catalog
 
 
+class ForeignCatalogError(SparkEvolveError):
+    """Something that only the profile's catalog can do, asked of a relation in another one.
+
+    Attributes:
+        relation: its rendered name.
+        database: the name of its catalog, as it is written.
+        catalog: the name of the profile's catalog.
+    """
+
+    def __init__(self, relation: str, database: str, catalog: str) -> None:
+        if database.strip(' `"').lower() == catalog.lower():
+            remedy = (
+                f"Write `{catalog}`, as the profile does: Spark tells the names of catalogs apart by case."
+            )
+        else:
+            remedy = (
+                "Leave `database` out (or a snapshot's `target_database`, or what your macro "
+                "`generate_database_name` returns), or run this with a target of the profile whose `catalog` "
+                f"is {database!r}."
+            )
+        super().__init__(
+            f"{relation} is in the catalog {database!r}, and the profile's is {catalog!r}: incremental "
+            "models and snapshots, and what looks at the history of their tables, work in the profile's "
+            f"catalog. {remedy} Nothing was read or written."
+        )
+        self.relation = relation
+        self.database = database
+        self.catalog = catalog
+
+
 class StagedBatchGoneError(SparkEvolveError):
     """A staged batch that the Iceberg catalog does not have, or no more. It is no batch without columns.
 
