@@ -11,8 +11,9 @@ from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnecti
 from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import short_message
+from dbt.adapters.sparkevolve.errors import SettingError, short_message
 from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
+from dbt.adapters.sparkevolve.spark_settings import changes_settings, check_settings
 from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
 
 logger = AdapterLogger("SparkEvolve")
@@ -52,6 +53,8 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         handle = self.get_thread_connection().handle
         if not fetch and isinstance(handle, SessionHandle):
             handle.finish()
+        if changes_settings(sql):
+            _check_changed(handle)
         return answer
 
     def reconnect(self) -> None:
@@ -74,7 +77,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             connection.handle = _session_handle(credentials, connection.name or "connection")
             connection.state = ConnectionState.OPEN
             return connection
-        return cls.retry_connection(
+        opened = cls.retry_connection(
             connection,
             connect=lambda: open_thrift(credentials),
             logger=logger,
@@ -82,16 +85,58 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             retry_limit=credentials.connect_retries,
             retry_timeout=credentials.connect_timeout,
         )
+        _check_server(opened.handle, credentials)
+        return opened
 
 
 def _session_handle(credentials: SparkEvolveCredentials, name: str) -> SessionHandle:
     def session(more: dict[str, str]) -> Any:
         return SESSIONS.get(
             credentials.catalog_settings(),
-            {**credentials.spark_config, **more},
-            credentials.server_side_parameters,
+            credentials.spark_config,
+            # Last, since they are set last.
+            {**credentials.server_side_parameters, **more},
             credentials.base_dir,
             credentials.schema,
         )
 
-    return SessionHandle(session({}), name, session)
+    handle = SessionHandle(session({}), name, session)
+    check_settings(handle.setting)
+    return handle
+
+
+# Servers, each with the settings asked for, that were found to have none that is refused.
+_CHECKED: set[tuple[object, ...]] = set()
+
+
+def _check_server(handle: Any, credentials: SparkEvolveCredentials) -> None:
+    """Look at the settings of a server that this process has not looked at yet.
+
+    Raises:
+        SettingError: one of them is refused.
+    """
+    asked_for = tuple(sorted(credentials.server_side_parameters.items()))
+    server = (credentials.host, credentials.port, credentials.user, asked_for)
+    if server in _CHECKED:
+        return
+    try:
+        check_settings(handle.settings().get)
+    except SettingError:
+        handle.close()
+        raise
+    _CHECKED.add(server)
+
+
+def _check_changed(handle: Any) -> None:
+    """Look at the settings after a statement that has changed some, and take back what is refused.
+
+    Raises:
+        SettingError: one of them is refused.
+    """
+    value_of = handle.setting if isinstance(handle, SessionHandle) else handle.settings().get
+    try:
+        check_settings(value_of)
+    except SettingError as exc:
+        # A session goes on for other threads, and for later runs in this process.
+        handle.execute(f"SET {exc.setting}=false")
+        raise

@@ -44,6 +44,23 @@ class ProfileError(SparkEvolveError):
         self.setting = setting
 
 
+class SettingError(SparkEvolveError):
+    """A setting of the Spark session under which SQL that this adapter writes would mean something else.
+
+    Attributes:
+        setting: its name.
+        value: its value.
+    """
+
+    def __init__(self, setting: str, value: str, why: str) -> None:
+        super().__init__(
+            f"The Spark setting `{setting}` is `{value}`. {why} Nothing was run with it: take it out of the "
+            "profile, of the hook that sets it, or of the server's configuration."
+        )
+        self.setting = setting
+        self.value = value
+
+
 class JavaNotFoundError(SparkEvolveError):
     """There is no Java that the installed Spark runs on.
 
@@ -94,36 +111,6 @@ class NotIcebergError(SparkEvolveError):
             "(`dbt debug` tells). Nothing was written."
         )
         self.relation = relation
-        self.catalog = catalog
-
-
-class ForeignCatalogError(SparkEvolveError):
-    """Something that only the profile's catalog can do, asked of a relation in another one.
-
-    Attributes:
-        relation: its rendered name.
-        database: the name of its catalog, as it is written.
-        catalog: the name of the profile's catalog.
-    """
-
-    def __init__(self, relation: str, database: str, catalog: str) -> None:
-        if database.strip(' `"').lower() == catalog.lower():
-            remedy = (
-                f"Write `{catalog}`, as the profile does: Spark tells the names of catalogs apart by case."
-            )
-        else:
-            remedy = (
-                "Leave `database` out (or a snapshot's `target_database`, or what your macro "
-                "`generate_database_name` returns), or run this with a target of the profile whose `catalog` "
-                f"is {database!r}."
-            )
-        super().__init__(
-            f"{relation} is in the catalog {database!r}, and the profile's is {catalog!r}: incremental "
-            "models and snapshots, and what looks at the history of their tables, work in the profile's "
-            f"catalog. {remedy} Nothing was read or written."
-        )
-        self.relation = relation
-        self.database = database
         self.catalog = catalog
 
 

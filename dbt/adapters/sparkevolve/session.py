@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.errors import (
     short_message,
 )
 from dbt.adapters.sparkevolve.launch import private_submit_args
+from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +45,6 @@ ICEBERG_RUNTIMES = {
 }
 OLDEST_ICEBERG_FOR_SQLITE = (1, 11)
 JAVA_VERSIONS = (17, 21)
-PARTITION_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -320,12 +320,24 @@ class SessionHandle(SparkConnectionWrapper):
     def set_partition_overwrite(self, mode: str | None) -> None:
         """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
 
-        The setting would be that of all threads, so the statements go to a session of their own meanwhile.
+        The setting would be that of all threads, so the statements go to a session of their own meanwhile,
+        which has all other settings of this one, also those that hooks have made.
 
         Args:
-            mode: ``static``, ``dynamic``, or None for what the profile says.
+            mode: ``static``, ``dynamic``, or None for what it was.
         """
-        self._session = self._default if mode is None else self._configured({PARTITION_OVERWRITE_MODE: mode})
+        if mode is None:
+            self._session = self._default
+            return
+        wanted = {PARTITION_OVERWRITE_MODE: mode}
+        session = self._configured(wanted)
+        _take_settings(session, self._default, wanted)
+        self._session = session
+
+    def setting(self, name: str) -> str | None:
+        """Return the value of a setting in this session, None if it has none."""
+        value: str | None = self._session.conf.get(name, None)
+        return value
 
     def finish(self) -> None:
         """Run a query whose rows nobody fetches to its end: Spark has only planned it so far.
@@ -379,6 +391,19 @@ class SessionHandle(SparkConnectionWrapper):
 
     def rollback(self) -> None:
         """Do nothing: Spark has no transactions."""
+
+
+def _take_settings(session: "SparkSession", other: "SparkSession", more: Mapping[str, str]) -> None:
+    """Give a session all settings of another one, and ``more``."""
+    jvm: Any = other._jsparkSession
+    # A copy: threads share both sessions, and at no moment may one of these settings be another.
+    wanted = jvm.sessionState().conf().clone().settings()
+    for name, value in more.items():
+        wanted.put(name, value)
+    jvm = session._jsparkSession
+    settings = jvm.sessionState().conf().settings()
+    settings.putAll(wanted)
+    settings.keySet().retainAll(wanted.keySet())
 
 
 def literal_value(value: Any) -> Any:

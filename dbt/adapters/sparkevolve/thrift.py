@@ -14,7 +14,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, StatementError, short_message
-from dbt.adapters.sparkevolve.session import PARTITION_OVERWRITE_MODE, literal_value
+from dbt.adapters.sparkevolve.session import literal_value
+from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
     from pyhive import hive
@@ -44,6 +45,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
             query_timeout=query_timeout,
         )
         self._connect = connect
+        self._overwrite_mode: str | None = None
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         """Run one statement; ``%s`` in it stands for a binding.
@@ -89,10 +91,20 @@ class ThriftHandle(PyhiveConnectionWrapper):
         The server's session is this connection's own.
 
         Args:
-            mode: ``static``, ``dynamic``, or None for what the server says.
+            mode: ``static``, ``dynamic``, or None for what it was: RESET would go to what the server says,
+                not to what the profile or a hook has set.
         """
-        setting = PARTITION_OVERWRITE_MODE
-        self.execute(f"RESET {setting}" if mode is None else f"SET {setting}={mode}")
+        if mode is not None and self._overwrite_mode is None:
+            self._overwrite_mode = self.settings(PARTITION_OVERWRITE_MODE)[PARTITION_OVERWRITE_MODE]
+        self.execute(f"SET {PARTITION_OVERWRITE_MODE}={mode or self._overwrite_mode}")
+        if mode is None:
+            self._overwrite_mode = None
+
+    def settings(self, name: str = "") -> dict[str, str]:
+        """Return the settings of this connection that are not Spark's own, or the value of one of them."""
+        self.cursor()
+        self.execute(f"SET {name}")
+        return {str(row[0]): str(row[1]) for row in self.fetchall()}
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows; none after a statement without a result."""

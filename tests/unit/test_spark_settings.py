@@ -1,0 +1,40 @@
+"""Which settings of a session are refused, and which statements change settings."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.errors import SettingError
+from dbt.adapters.sparkevolve.spark_settings import REFUSED, changes_settings, check_settings
+
+
+@pytest.mark.parametrize("name", [refused.name for refused in REFUSED])
+@pytest.mark.parametrize("value", ["true", "TRUE", " true "])
+def test_a_setting_is_refused_by_its_name(name: str, value: str) -> None:
+    with pytest.raises(SettingError, match=f"The Spark setting `{name}` is `{value}`. ") as caught:
+        check_settings({name: value}.get)
+    assert (caught.value.setting, caught.value.value) == (name, value)
+
+
+def test_settings_with_sparks_own_values_are_not_refused() -> None:
+    check_settings({}.get)
+    check_settings({refused.name: "false" for refused in REFUSED}.get)
+
+
+@pytest.mark.parametrize(
+    ("sql", "changes"),
+    [
+        ("set a.b=true", True),
+        ("SET a.b = true;", True),
+        ('/* {"app": "dbt"} */\n  set a.b=c', True),
+        ("-- why\nset\n a.b=c", True),
+        ("reset", True),
+        ("RESET a.b", True),
+        ("set a.b", False),
+        ("set", False),
+        ("select 1 as settings where 1=1", False),
+        ("update t set a=1", False),
+        ("/* set a=b */ select 1", False),
+        ("setting a=b", False),
+    ],
+)
+def test_a_statement_that_sets_something_is_known(sql: str, changes: bool) -> None:
+    assert changes_settings(sql) == changes
