@@ -25,6 +25,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     insert_statement,
     merge_statement,
 )
+from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.loading import (
     is_loaded,
     keeps_values,
@@ -274,7 +275,7 @@ def test_a_microbatch_replaces_its_window_which_is_told_in_utc(
         "event_time_start": start,
         "event_time_end": end,
     }
-    window = between("Ts", word, low, high, open_end=True)
+    window = between("Ts", spark_type(type_), low, high, open_end=True)
     assert load(batch, table, type_, strategy="microbatch", **settings) == [
         delete_where(TARGET, [window]),
         insert(batch, table),
@@ -293,8 +294,8 @@ def test_the_window_of_a_microbatch_is_open_at_its_end(stage: Stage) -> None:
     }
     assert load(batch, "Id int, a.ts string, Ts timestamp", TimestamptzType(), **settings) == [
         "DELETE FROM `lake`.`db`.`t`.`branch_b` AS DBT_INTERNAL_DEST\n"
-        "WHERE (DBT_INTERNAL_DEST.`Ts` >= CAST('2024-01-01 00:00:00+00:00' AS timestamp) "
-        "AND DBT_INTERNAL_DEST.`Ts` < CAST('2024-01-02 00:00:00+00:00' AS timestamp))"
+        "WHERE (DBT_INTERNAL_DEST.`Ts` >= CAST('2024-01-01 00:00:00+00:00' AS timestamp_ltz) "
+        "AND DBT_INTERNAL_DEST.`Ts` < CAST('2024-01-02 00:00:00+00:00' AS timestamp_ltz))"
     ]
 
 

@@ -5,6 +5,7 @@ import pytest
 from dbt.adapters.sparkevolve.evolution.names import (
     RESERVED_NAMES,
     collisions,
+    constant_literal,
     fold,
     is_readable_by_hive,
     is_reserved,
@@ -95,18 +96,37 @@ def test_what_is_not_one_whole_quoted_name_keeps_its_backticks(name: str) -> Non
     [
         ("", "''"),
         ("plain", "'plain'"),
-        ("it's", "'it\\'s'"),
-        ("a\\b", "'a\\\\b'"),
-        ("\\'", "'\\\\\\''"),
+        ("it's", "CAST(X'69742773' AS STRING)"),
+        ("a\\b", "CAST(X'615c62' AS STRING)"),
+        ("\\'", "CAST(X'5c27' AS STRING)"),
         ('say "x"', "'say \"x\"'"),
         ("two\nlines", "'two\nlines'"),
         ("100%_", "'100%_'"),
-        ("${x}", "'${x}'"),  # substitution is switched off in each session
+        ("$x {} $", "'$x {} $'"),
+        ("${x}", "CAST(X'247b787d' AS STRING)"),
+        ("nul\0", "CAST(X'6e756c00' AS STRING)"),
+        ("a\r\n", "CAST(X'610d0a' AS STRING)"),
         ("µ😀", "'µ😀'"),
     ],
 )
-def test_a_string_literal_escapes_backslashes_and_quotes(text: str, literal: str) -> None:
+def test_a_string_literal_means_the_same_under_every_setting(text: str, literal: str) -> None:
     assert string_literal(text) == literal
+
+
+@pytest.mark.parametrize(
+    ("text", "verbatim", "substitutes", "literal"),
+    [
+        ("it's a\\b", False, False, "'it\\'s a\\\\b'"),
+        ("it's ${x}", False, True, "'it\\'s \\u0024{x}'"),
+        ("a\\b ${x}", True, False, "'a\\b ${x}'"),
+        ("it's", True, False, None),
+        ("${x}", True, True, None),
+    ],
+)
+def test_a_constant_is_written_for_the_settings_of_the_session(
+    text: str, verbatim: bool, substitutes: bool, literal: str | None
+) -> None:
+    assert constant_literal(text, verbatim=verbatim, substitutes=substitutes) == literal
 
 
 def test_collisions_are_grouped_in_order_of_first_appearance() -> None:

@@ -40,8 +40,8 @@ from tests.unit.strategies import NAMES
                     StructMember("back\\slash", None, Pad("date")),
                 )
             ),
-            "IF(s.`S` IS NULL, NULL, named_struct('it\\'s', s.`S`.`IT'S`, 'a.b', "
-            "CAST(s.`S`.`A.b` AS bigint), 'back\\\\slash', CAST(NULL AS date)))",
+            "IF(s.`S` IS NULL, NULL, named_struct(CAST(X'69742773' AS STRING), s.`S`.`IT'S`, 'a.b', "
+            "CAST(s.`S`.`A.b` AS bigint), CAST(X'6261636b5c736c617368' AS STRING), CAST(NULL AS date)))",
         ),
         (
             "l",

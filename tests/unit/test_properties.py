@@ -37,7 +37,13 @@ from dbt.adapters.sparkevolve import evolution
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.catalog_settings import resolve
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, Change, RelaxNotNull, RenameField, SetDoc
-from dbt.adapters.sparkevolve.evolution.names import collisions, quote, string_literal, unquote
+from dbt.adapters.sparkevolve.evolution.names import (
+    collisions,
+    constant_literal,
+    quote,
+    string_literal,
+    unquote,
+)
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import (
@@ -344,9 +350,27 @@ def test_a_delete_compares_each_key_column_of_both_sides(key: list[str], null_sa
 
 
 @rule
-@given(st.text() | st.text(alphabet="'\\\"un0t%_$n\n"))
+@given(st.text() | st.text(alphabet="'\\\"un0t%_${}x\n\0"))
 def test_a_string_literal_reads_back_as_its_text(text: str) -> None:
-    assert spark_literal_value(string_literal(text)) == text
+    literal = string_literal(text)
+    hexed = re.fullmatch(r"CAST\(X'([0-9a-f]*)' AS STRING\)", literal)
+    if hexed:
+        assert bytes.fromhex(hexed[1]).decode() == text
+    else:
+        assert literal == f"'{text}'"
+        assert not re.search(r"['\\]|\$\{", text)
+
+
+@rule
+@given(st.text() | st.text(alphabet="'\\\"un0t%_${}x\n"), st.booleans())
+def test_a_constant_reads_back_as_its_text(text: str, substitutes: bool) -> None:
+    literal = constant_literal(text, substitutes=substitutes)
+    assert literal is not None
+    assert spark_literal_value(literal) == text
+    assert not substitutes or "${" not in literal
+    verbatim = constant_literal(text, verbatim=True, substitutes=substitutes)
+    assert verbatim in (None, f"'{text}'")
+    assert (verbatim is None) == ("'" in text or (substitutes and "${" in text))
 
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.events.logging import AdapterLogger
-from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, MetastoreCatalog
+from pyiceberg.catalog import Catalog, MetastoreCatalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
@@ -23,7 +22,6 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
-from pyiceberg.utils.config import Config
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
@@ -35,7 +33,6 @@ from dbt.adapters.sparkevolve.commits import (
 )
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
-    ForeignCatalogError,
     NotIcebergError,
     PublishError,
     SchemaCommitError,
@@ -63,8 +60,6 @@ from dbt.adapters.sparkevolve.publication import (
 )
 from dbt.adapters.sparkevolve.relation import table_identifier
 from dbt.adapters.sparkevolve.schema_history import schema_history
-
-logger = AdapterLogger("SparkEvolve")
 
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
@@ -95,51 +90,26 @@ class IcebergCatalog:
     @property
     def is_hive(self) -> bool:
         """Whether it is a Hive metastore, which reads the text of each type."""
-        return str(self._settings.pyiceberg.get("type", "")).lower() == "hive"
+        return self._settings.pyiceberg.get("type", "").lower() == "hive"
 
     @property
     def _catalog(self) -> Catalog:
         with self._lock:
             if self._loaded is None:
                 self._settings.prepare()
-                self._loaded = self._open()
+                self._loaded = load_catalog(self._settings.name, **self._settings.pyiceberg)
             return self._loaded
-
-    def _open(self) -> Catalog:
-        """Open the catalog as the profile says, and say what of it does not reach both sides.
-
-        PyIceberg's own configuration is left out: Spark knows nothing of it, so the two would differ.
-        """
-        settings = self._settings
-        elsewhere = Config().get_catalog_config(settings.name)
-        if elsewhere:
-            logger.warning(
-                "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__"
-                f"{settings.name.upper()}__…) has settings for a catalog `{settings.name}`: "
-                f"{', '.join(sorted(elsewhere))}. They are not used, since Spark would not see them. Put "
-                "what is needed into `catalog_properties` of the profile, such as with env_var()."
-            )
-        if settings.differences:
-            logger.warning(settings.differences)
-        kind = CatalogType(str(settings.pyiceberg["type"]).lower())
-        return AVAILABLE_CATALOGS[kind](settings.name, dict(settings.pyiceberg))
 
     def load(self, relation: BaseRelation) -> Table:
         """Return the table, as it is in the catalog now.
 
         Raises:
-            ForeignCatalogError: it is in another catalog.
             NotIcebergError: the catalog has no such table.
         """
-        self._refuse_foreign(relation)
         table = self.find(relation)
         if table is None:
             raise NotIcebergError(str(relation), self.name)
         return table
-
-    def _refuse_foreign(self, relation: BaseRelation) -> None:
-        if relation.database not in (None, self.name):
-            raise ForeignCatalogError(str(relation), str(relation.database), self.name)
 
     def find(self, relation: BaseRelation) -> Table | None:
         """Return the table, or None if the catalog has no such table: a view, another format, or nothing."""
@@ -305,12 +275,7 @@ class IcebergCatalog:
         self._retry(relation, attempt, _DROP_RETRIES)
 
     def purge(self, relation: BaseRelation) -> None:
-        """Remove a table and its files, if it is there.
-
-        Raises:
-            ForeignCatalogError: it is in another catalog; what has its name in this one stays.
-        """
-        self._refuse_foreign(relation)
+        """Remove a table and its files, if it is there."""
         try:
             self._catalog.purge_table(table_identifier(relation))
         except NoSuchTableError:

@@ -1,7 +1,7 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
@@ -85,11 +85,7 @@ class SparkEvolveCredentials(SparkCredentials):
         Raises:
             ProfileError: ``catalog_properties`` do not describe one that both can share.
         """
-        settings = catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
-        if self.method == SparkConnectionMethod.SESSION:
-            return settings
-        # A server has Spark's settings from its operator.
-        return replace(settings, lacking_spark=())
+        return catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
 
     def _connection_keys(self) -> tuple[str, ...]:
         # What `dbt debug` shows. `catalog_properties` and `spark_config` may hold secrets.

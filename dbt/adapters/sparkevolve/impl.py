@@ -16,10 +16,12 @@ from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
+from dbt.adapters.sparkevolve.errors import SettingError
 from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.incremental import IncrementalAdapter
 from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
 
 # Rows of a seed in one INSERT, and so in one commit.
 _SEED_BATCH = 10_000
@@ -106,10 +108,25 @@ class SparkEvolveAdapter(IncrementalAdapter):
         """Return a name in backticks."""
         return names.quote(identifier)
 
-    @available
+    @available.parse(lambda *a, **k: "''")
     def string_literal(self, text: str) -> str:
-        """Return a text as a Spark SQL literal."""
-        return names.string_literal(text)
+        """Return a text as a Spark SQL literal, also where no expression may stand, such as in COMMENT.
+
+        Raises:
+            SettingError: under the session's settings there is none.
+        """
+        if names.is_plain(text):
+            return f"'{text}'"
+        verbatim, substitutes = (self._is_on(name) for name in (ESCAPED_LITERALS, SUBSTITUTE))
+        literal = names.constant_literal(text, verbatim=verbatim, substitutes=substitutes)
+        if literal is None:
+            raise SettingError(
+                ESCAPED_LITERALS, "true", f"Spark SQL has no literal for this text then: {text!r}."
+            )
+        return literal
+
+    def _is_on(self, setting: str) -> bool:
+        return (self._setting(setting) or "").strip().lower() == "true"
 
     @available
     def table_properties(self, configured: Mapping[str, Any] | None) -> dict[str, str]:

@@ -310,8 +310,8 @@ def test_keep_refuses_keys_that_the_table_has_twice(scenario: Scenario, publish:
     scenario.model("select 2 as id, cast(null as string) as k", **config)
     message = scenario.fail().message
     assert (
-        "removed_columns is 'keep', but the table has several rows with the same unique_key, so there is no "
-        "one previous value to keep. Remove the duplicates, or set removed_columns to 'null'. "
+        "removed_columns is keep, but the table has several rows with the same unique_key, so there is no "
+        "one previous value to keep. Remove the duplicates, or set removed_columns to null. "
         "The key: 2, NULL"
     ) in message
     if publish == "branch":

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.names import path_text, string_literal
+from dbt.adapters.sparkevolve.evolution.names import constant_literal, path_text
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 
@@ -99,7 +99,7 @@ class SetDoc:
     verb = "described"
 
     def __str__(self) -> str:
-        return f"describe {path_text(self.path)} as {string_literal(self.doc)}"
+        return f"describe {path_text(self.path)} as {constant_literal(self.doc)}"
 
 
 Change = AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc

@@ -1,6 +1,11 @@
 """Column names: how two are compared, which ones cannot be used, and how one is written in Spark SQL."""
 
+import re
 from collections.abc import Iterable
+
+# What a Spark SQL literal says under every setting. A backslash or a quote in one depends on
+# `spark.sql.parser.escapedStringLiterals`, and `${` on `spark.sql.variable.substitute`.
+_PLAIN = re.compile(r"(?:[^\\'$\x00-\x08\x0b-\x1f\x7f]|\$(?!\{))*")
 
 # Iceberg keeps these names for the metadata columns of every table (spec, "Reserved Field IDs", and
 # MetadataColumns of the Java library). A table with a column of such a name can be made, but Spark can
@@ -69,9 +74,34 @@ def path_text(path: Iterable[str]) -> str:
     return ".".join(quote(name) for name in path)
 
 
+def is_plain(text: str) -> bool:
+    """Tell whether ``text`` between quotes is the same Spark SQL literal under every setting."""
+    return _PLAIN.fullmatch(text) is not None
+
+
 def string_literal(text: str) -> str:
-    """Return ``text`` as a Spark SQL string literal that reads back as exactly ``text``."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """Return a Spark SQL expression of exactly ``text``, whatever the settings of the session are.
+
+    It is a literal or folded into one, so that Iceberg can look for it in its statistics.
+    """
+    return f"'{text}'" if is_plain(text) else f"CAST(X'{text.encode().hex()}' AS STRING)"
+
+
+def constant_literal(text: str, *, verbatim: bool = False, substitutes: bool = False) -> str | None:
+    """Return ``text`` as one token, for places where Spark SQL takes no expression, such as COMMENT.
+
+    Args:
+        text: the text.
+        verbatim: the session's ``spark.sql.parser.escapedStringLiterals``: a backslash is a backslash.
+        substitutes: the session's ``spark.sql.variable.substitute``: ``${x}`` stands for something else.
+
+    Returns:
+        The literal, or None if there is none under these settings.
+    """
+    if verbatim:
+        return None if "'" in text or (substitutes and "${" in text) else f"'{text}'"
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped.replace('${', chr(92) + 'u0024{') if substitutes else escaped}'"
 
 
 def collisions(names: Iterable[str]) -> tuple[tuple[str, ...], ...]:

@@ -256,10 +256,10 @@ class _Planner:
         if old.required:
             self._relax(path, old, refusals.removed_not_null)
         try:
-            spark_type(old.field_type)
+            return Pad(spark_type(old.field_type))
         except NoSparkType:
             self.refusals.append(refusals.no_spark_type(path, old.field_type))
-        return Pad(type_text(old.field_type))
+            return Pad(type_text(old.field_type))
 
     def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
         if old.field_id in self.target.identifier_field_ids:

@@ -15,8 +15,8 @@ SOURCE_ALIAS = "DBT_INTERNAL_SOURCE"
 PREVIOUS_ALIAS = "DBT_INTERNAL_PREVIOUS"
 
 _SEVERAL = (
-    "removed_columns is 'keep', but the table has several rows with the same unique_key, so there is no one "
-    "previous value to keep. Remove the duplicates, or set removed_columns to 'null'. The key: "
+    "removed_columns is keep, but the table has several rows with the same unique_key, so there is no one "
+    "previous value to keep. Remove the duplicates, or set removed_columns to null. The key: "
 )
 
 

@@ -24,7 +24,8 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 
 # Iceberg's "timestamp" has no zone and is Spark's timestamp_ntz; Iceberg's "timestamptz" is Spark's
-# timestamp. Spark reads and writes uuid as string, and fixed as binary.
+# timestamp, which SQL has to name timestamp_ltz: under `spark.sql.timestampType` the word `timestamp` may
+# mean the other one. Spark reads and writes uuid as string, and fixed as binary.
 _SPARK_NAMES: dict[type[IcebergType], str] = {
     BooleanType: "boolean",
     IntegerType: "int",
@@ -33,7 +34,6 @@ _SPARK_NAMES: dict[type[IcebergType], str] = {
     DoubleType: "double",
     DateType: "date",
     TimestampType: "timestamp_ntz",
-    TimestamptzType: "timestamp",
     StringType: "string",
     UUIDType: "string",
     FixedType: "binary",
@@ -56,23 +56,33 @@ class NoSparkType(ValueError):
         self.iceberg_type = iceberg_type
 
 
-def spark_type(iceberg_type: IcebergType) -> str:
-    """Return the Spark SQL type as which Spark reads ``iceberg_type``.
+def spark_type(iceberg_type: IcebergType, timestamptz: str = "timestamp_ltz") -> str:
+    """Return the Spark SQL type as which Spark reads ``iceberg_type``, the same under every setting.
 
     Nested names are quoted, so that the text can be used in a CAST whatever they are.
+
+    Args:
+        iceberg_type: the type.
+        timestamptz: the word for Iceberg's timestamptz.
 
     Raises:
         NoSparkType: Spark has no such type (``time``, and whatever a later Iceberg brings).
     """
+
+    def inner(type_: IcebergType) -> str:
+        return spark_type(type_, timestamptz)
+
+    if isinstance(iceberg_type, TimestamptzType):
+        return timestamptz
     if isinstance(iceberg_type, DecimalType):
         return f"decimal({iceberg_type.precision},{iceberg_type.scale})"
     if isinstance(iceberg_type, StructType):
-        fields = ",".join(f"{quote(f.name)}:{spark_type(f.field_type)}" for f in iceberg_type.fields)
+        fields = ",".join(f"{quote(f.name)}:{inner(f.field_type)}" for f in iceberg_type.fields)
         return f"struct<{fields}>"
     if isinstance(iceberg_type, ListType):
-        return f"array<{spark_type(iceberg_type.element_type)}>"
+        return f"array<{inner(iceberg_type.element_type)}>"
     if isinstance(iceberg_type, MapType):
-        return f"map<{spark_type(iceberg_type.key_type)},{spark_type(iceberg_type.value_type)}>"
+        return f"map<{inner(iceberg_type.key_type)},{inner(iceberg_type.value_type)}>"
     try:
         return _SPARK_NAMES[type(iceberg_type)]
     except KeyError:
@@ -91,7 +101,7 @@ def has_spark_type(iceberg_type: IcebergType) -> bool:
 def type_text(iceberg_type: IcebergType) -> str:
     """Return a type as a person reads it in a message: Spark's name for it, or Iceberg's own."""
     try:
-        return spark_type(iceberg_type)
+        return spark_type(iceberg_type, timestamptz="timestamp")
     except NoSparkType:
         return str(iceberg_type)
 
