@@ -24,6 +24,7 @@ from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdat
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
+from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.commits import (
     COMMENT_PROPERTY,
@@ -35,6 +36,7 @@ from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     NotIcebergError,
     PublishError,
+    RunCancelledError,
     SchemaCommitError,
     StagedBatchGoneError,
     TableChangedError,
@@ -77,8 +79,9 @@ class IcebergCatalog:
     of a SQL catalog is shared by design.
     """
 
-    def __init__(self, settings: CatalogSettings) -> None:
+    def __init__(self, settings: CatalogSettings, cancellation: Cancellation | None = None) -> None:
         self._settings = settings
+        self._cancellation = cancellation or Cancellation()
         self._lock = threading.Lock()
         self._loaded: Catalog | None = None
 
@@ -251,16 +254,19 @@ class IcebergCatalog:
                 head = refs[branch].snapshot_id
                 if not has_news(table, head, base.cut_at):
                     return Published.NOTHING_NEW
+                self._cancellation.check("The batch was not published", str(relation), False)
                 tried = head
                 if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
                     fast_forward()
                 else:
                     self._commit(table, *publication(table.metadata, base, branch, head))
                 return Published.YES
+            except RunCancelledError:
+                raise
             except Exception as exc:
                 last = exc
                 if number <= retries:
-                    time.sleep(wait_seconds(number))
+                    self._cancellation.pause(wait_seconds(number))
         raise PublishError(str(relation), short_message(str(last))) from last
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
@@ -326,6 +332,8 @@ class IcebergCatalog:
                     # The catalog had committed before its answer was lost.
                     return replace(plan, changes=tried.changes)
                 raise SchemaCommitError(str(relation), tried.changes, short_message(str(lost))) from lost
+            if plan.changes:
+                self._cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
             tried = plan
             try:
                 commit_changes(table, plan.changes, invocation_id, fingerprint(source))
@@ -378,6 +386,7 @@ class IcebergCatalog:
             new_comment = comment is not None and comment != table.properties.get(COMMENT_PROPERTY, "")
             if not changed and not new_comment:
                 return
+            self._cancellation.check(f"The descriptions of {relation} were not stored")
             commit_docs(table, comment if new_comment else None, changed)
 
         self._retry(relation, attempt, retries)
@@ -408,7 +417,7 @@ class IcebergCatalog:
                     raise
                 if number == retries:
                     raise CommitConflictError(str(relation), number + 1, short_message(str(exc))) from exc
-                time.sleep(wait_seconds(number))
+                self._cancellation.pause(wait_seconds(number))
         raise AssertionError("retries is negative")
 
 

@@ -3,13 +3,15 @@
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from multiprocessing.context import SpawnContext
 from typing import Any
 
-from dbt.adapters.contracts.connection import Connection, ConnectionState
+from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod
 from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
+from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, short_message
 from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
@@ -18,6 +20,8 @@ from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
 
 logger = AdapterLogger("SparkEvolve")
 
+# Between two attempts to connect.
+_LONGEST_PAUSE_SECONDS = 10
 # Spark has no transactions, and would not parse it.
 _COMMIT = re.compile(r"\s*(/\*.*?\*/)?\s*commit;?\s*", re.DOTALL | re.IGNORECASE)
 
@@ -26,6 +30,38 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
     """Opens connections and translates their errors."""
 
     TYPE = "sparkevolve"
+
+    def __init__(self, profile: Any, mp_context: SpawnContext) -> None:
+        super().__init__(profile, mp_context)
+        self.cancellation = Cancellation()
+        self._has_warned = False
+
+    def set_connection_name(self, name: str | None = None) -> Connection:
+        """Return this thread's connection, which is opened when it is first used, and can be cancelled."""
+        connection: Connection = super().set_connection_name(name)
+        if connection.state != ConnectionState.OPEN:
+            connection.handle = LazyHandle(self._open_cancellable)
+        return connection
+
+    def cancel_open(self) -> list[str]:
+        """Cancel what all other threads do: what they run now, and all that they would do after it.
+
+        Returns:
+            The names of their connections.
+        """
+        self.cancellation.cancel()
+        this_connection = self.get_if_exists()
+        with self.lock:
+            others = [c for c in self.thread_connections.values() if c is not this_connection]
+        for connection in others:
+            if connection.state != ConnectionState.OPEN:
+                continue
+            try:
+                connection.handle.cancel()
+            except Exception as exc:
+                # The others have to be cancelled all the same, and this one's thread stops at its next step.
+                logger.debug(f"What {connection.name} runs could not be cancelled: {exc}")
+        return [connection.name for connection in others if connection.name is not None]
 
     @contextmanager
     def exception_handler(self, sql: str) -> Generator[None, None, None]:
@@ -61,35 +97,56 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         """Open this thread's connection anew, after it was lost."""
         connection = self.get_thread_connection()
         self.close(connection)
-        self.open(connection)
+        self._open_cancellable(connection)
+
+    def _open_cancellable(self, connection: Connection) -> Connection:
+        credentials: SparkEvolveCredentials = connection.credentials
+        is_unverified = credentials.use_ssl and not credentials.ssl_verify
+        if is_unverified and credentials.method == SparkConnectionMethod.THRIFT and not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "`ssl_verify` is false in the profile: user, password and data are sent to whoever answers "
+                f"at {credentials.host}:{credentials.port}, since nobody looks at the server's certificate. "
+                "Name its authority's certificate in `ssl_ca_file` instead."
+            )
+        return self.open(connection, self.cancellation)
 
     @classmethod
-    def open(cls, connection: Connection) -> Connection:
+    def open(cls, connection: Connection, cancellation: Cancellation | None = None) -> Connection:
         """Open a connection.
+
+        Args:
+            connection: the connection.
+            cancellation: what cancels it.
 
         Raises:
             FailedToConnectError: Spark cannot be reached.
+            RunCancelledError: the run has been cancelled.
         """
         if connection.state == ConnectionState.OPEN:
             return connection
+        cancellation = cancellation or Cancellation()
+        cancellation.check("No connection to Spark was opened")
         credentials: SparkEvolveCredentials = connection.credentials
         if credentials.method == SparkConnectionMethod.SESSION:
-            connection.handle = _session_handle(credentials, connection.name or "connection")
+            connection.handle = _session_handle(credentials, connection.name or "connection", cancellation)
             connection.state = ConnectionState.OPEN
             return connection
         opened = cls.retry_connection(
             connection,
-            connect=lambda: open_thrift(credentials),
+            connect=lambda: open_thrift(credentials, cancellation),
             logger=logger,
             retryable_exceptions=[Exception] if credentials.retry_all else [OSError],
             retry_limit=credentials.connect_retries,
-            retry_timeout=credentials.connect_timeout,
+            retry_timeout=min(credentials.connect_timeout, _LONGEST_PAUSE_SECONDS),
         )
         _check_server(opened.handle, credentials)
         return opened
 
 
-def _session_handle(credentials: SparkEvolveCredentials, name: str) -> SessionHandle:
+def _session_handle(
+    credentials: SparkEvolveCredentials, name: str, cancellation: Cancellation
+) -> SessionHandle:
     def session(more: dict[str, str]) -> Any:
         return SESSIONS.get(
             credentials.catalog_settings(),
@@ -100,7 +157,7 @@ def _session_handle(credentials: SparkEvolveCredentials, name: str) -> SessionHa
             credentials.schema,
         )
 
-    handle = SessionHandle(session({}), name, session)
+    handle = SessionHandle(session({}), name, session, cancellation)
     check_settings(handle.setting)
     return handle
 

@@ -24,12 +24,21 @@ class SparkEvolveCredentials(SparkCredentials):
         catalog_properties: PyIceberg's properties of it; empty for the embedded one.
         spark_config: further settings of the in-process session.
         poll_interval: seconds, at the most, between two questions whether a statement has ended.
+        connect_timeout: seconds that one attempt to connect to a server may take.
+        response_timeout: seconds that a server may be silent after a question; a statement may take longer.
+        ssl_verify: whether a server has to prove with its certificate who it is, where ``use_ssl`` is set.
+        ssl_ca_file: the certificates of the authorities that are trusted, in PEM format; None for those that
+            this machine trusts.
     """
 
     catalog: Optional[str] = None
     catalog_properties: dict[str, Any] = field(default_factory=dict)
     spark_config: dict[str, Any] = field(default_factory=dict)
     poll_interval: float = 5  # type: ignore[assignment]
+    connect_timeout: float = 60  # type: ignore[assignment]
+    response_timeout: float = 120
+    ssl_verify: bool = True
+    ssl_ca_file: Optional[str] = None
 
     def __post_init__(self) -> None:
         if self.method not in _METHODS:

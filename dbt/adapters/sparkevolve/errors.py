@@ -404,6 +404,48 @@ class SessionEndedError(SparkEvolveError):
         self.statement = statement
 
 
+class UntrustedServerError(SparkEvolveError):
+    """A server whose certificate does not prove that it is the one that the profile names.
+
+    Attributes:
+        host: the name that the profile gives it.
+        port: its port.
+        reason: what is wrong with the certificate.
+    """
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(
+            f"The server at {host}:{port} cannot prove that it is {host}: {reason.rstrip('.')}. Neither user "
+            "nor password was sent to it. If its certificate is from an authority of your own, name that "
+            "authority's certificate in `ssl_ca_file` of the profile; `host` has to be a name in the "
+            "server's certificate. `ssl_verify: false` would send user and password to whoever answers."
+        )
+        self.host = host
+        self.port = port
+        self.reason = reason
+
+
+class RunCancelledError(SparkEvolveError):
+    """The run was cancelled, by Ctrl-C or `--fail-fast`, before something was done.
+
+    Attributes:
+        undone: what was not done, or not to its end, as a sentence.
+        relation: the rendered name of the table that it is about, if it is known.
+        is_published: whether the run's rows are visible in that table; None if that is not known.
+    """
+
+    def __init__(self, undone: str, relation: str | None = None, is_published: bool | None = None) -> None:
+        rows = {
+            True: f"The rows of this run are in {relation}, and readers see them.",
+            False: f"The rows of {relation} are as they were before this run.",
+            None: "What was committed before stays.",
+        }
+        super().__init__(f"The run was cancelled. {undone.rstrip('.')}. {rows[is_published]}")
+        self.undone = undone
+        self.relation = relation
+        self.is_published = is_published
+
+
 class ConnectionLostError(SparkEvolveError):
     """The connection broke while a statement ran: whether the statement took effect is not known.
 

@@ -61,7 +61,7 @@ class SparkEvolveAdapter(IncrementalAdapter):
         credentials: SparkEvolveCredentials = config.credentials
         # `dbt debug` hands over a profile without a project.
         credentials.set_base_dir(Path(getattr(config, "project_root", None) or Path.cwd()))
-        self.catalog = IcebergCatalog(credentials.catalog_settings())
+        self.catalog = IcebergCatalog(credentials.catalog_settings(), self.connections.cancellation)
 
     @available.parse(lambda *a, **k: [])
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:

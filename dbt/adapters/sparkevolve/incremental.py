@@ -24,6 +24,7 @@ from dbt.adapters.sparkevolve.errors import (
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
+    RunCancelledError,
     TableChangedError,
     is_conflict,
 )
@@ -246,6 +247,7 @@ class IncrementalAdapter(PlanningAdapter):
                 )
             self._drop_branches(load)
         load.branch = None
+        load.is_visible = outcome == Published.YES
         return True
 
     @available.parse(lambda *a, **k: "")
@@ -284,6 +286,8 @@ class IncrementalAdapter(PlanningAdapter):
         try:
             answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
             return answer
+        except RunCancelledError as exc:
+            raise self._cancelled(exc) from exc
         except ConnectionLostError:
             load = self._node.load
             step = _step(load, sql)
@@ -301,6 +305,13 @@ class IncrementalAdapter(PlanningAdapter):
             if step is None or not is_conflict(str(exc)):
                 raise
             return self._try_again(load, step)
+
+    def _cancelled(self, error: RunCancelledError) -> RunCancelledError:
+        """Return an error that also says what readers of the table see, where that is known."""
+        load = self._node.load
+        if load is None or not load.is_published or error.is_published is not None:
+            return error
+        return RunCancelledError(error.undone, str(load.target), load.is_visible)
 
     def _see_what_others_did(self, load: Load, error: DbtRuntimeError) -> None:
         """Raise an error that explains another one, if others have taken away what the batch goes into."""

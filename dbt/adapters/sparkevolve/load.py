@@ -37,6 +37,7 @@ class Load:
         now_ms: when the load began, in milliseconds since the epoch.
         branch: the branch of the table that the batch is loaded into; None where it goes straight in.
         lost_branches: branches that were given up, which the server may still write to.
+        is_visible: whether what was loaded into a branch was published.
     """
 
     target: SparkEvolveRelation
@@ -48,6 +49,7 @@ class Load:
     now_ms: int
     branch: str | None = field(init=False)
     lost_branches: list[str] = field(init=False, default_factory=list)
+    is_visible: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         self.branch = branches.branch_name() if self._needs_branch else None

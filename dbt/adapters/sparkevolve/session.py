@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("SparkEvolve")
 
+# Spark before 4.0 cannot be told to stop what has not begun: a statement may have many jobs.
+_CANCEL_AGAIN_SECONDS = 0.2
 _SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
 
 # Iceberg's Spark runtime by Spark line: the newest that there is for it. 1.11 is the oldest whose JDBC
@@ -281,11 +286,17 @@ class SessionHandle(SparkConnectionWrapper):
     """A connection, in dbt's sense, to a Spark session in this process. Not shared between threads."""
 
     def __init__(
-        self, session: "SparkSession", name: str, configured: "Callable[[dict[str, str]], SparkSession]"
+        self,
+        session: "SparkSession",
+        name: str,
+        configured: "Callable[[dict[str, str]], SparkSession]",
+        cancellation: Cancellation | None = None,
     ) -> None:
         self._default = self._session = session
         self._configured = configured
-        self._group = f"dbt-sparkevolve-{name}-{id(self)}"
+        self._cancellation = cancellation or Cancellation()
+        self._name = name
+        self._running = _Running(session, name, "")
         self._result: DataFrame | None = None
         self._rows: list[Any] | None = None
 
@@ -301,21 +312,40 @@ class SessionHandle(SparkConnectionWrapper):
         Raises:
             StatementError: Spark's answer, shortened.
             SessionEndedError: there is no Spark any more.
+            RunCancelledError: the run was cancelled.
         """
-        from pyspark.errors import PySparkException
-
-        context = self._session.sparkContext
-        try:
-            context.setJobGroup(self._group, self._group, interruptOnCancel=True)
+        self._cancellation.check_statement(sql)
+        self._running = _Running(self._session, self._name, sql)
+        with self._watched():
+            self._running.mark()
             if bindings:
                 self._result = self._session.sql(sql, args=[literal_value(value) for value in bindings])
             else:
                 self._result = self._session.sql(sql)
-        except PySparkException as exc:
-            raise _translated(str(exc), exc, sql) from exc
+
+    @contextmanager
+    def _watched(self) -> Generator[None, None, None]:
+        from pyspark.errors import PySparkException
+
+        running = self._running
+        running.is_under_way = True
+        try:
+            if self._cancellation.is_cancelled:
+                # The order to stop came before there was anything to be stopped.
+                running.cancel()
+            yield
+        except KeyboardInterrupt:
+            # Of dbt's main thread, while a hook or an operation of the project runs.
+            running.cancel()
+            raise
         except Exception as exc:
+            if self._cancellation.is_cancelled:
+                raise stopped(running.sql) from exc
             # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
-            raise _translated(_java_message(exc), exc, sql) from exc
+            message = str(exc) if isinstance(exc, PySparkException) else _java_message(exc)
+            raise _translated(message, exc, running.sql) from exc
+        finally:
+            running.is_under_way = False
 
     def set_partition_overwrite(self, mode: str | None) -> None:
         """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
@@ -348,26 +378,25 @@ class SessionHandle(SparkConnectionWrapper):
         """
         if self._result is None or not self._result.columns:
             return
-        try:
+        with self._watched():
             self._result.write.format("noop").mode("overwrite").save()
-        except Exception as exc:
-            raise _translated(_java_message(exc), exc) from exc
 
     def fetchall(self) -> list[Any]:
         """Return all remaining rows, each a tuple; none after a statement without a result."""
         if self._result is None:
             return []
         if self._rows is None:
-            try:
+            with self._watched():
                 self._rows = self._result.collect()
-            except Exception as exc:
-                raise _translated(_java_message(exc), exc) from exc
         rows, self._rows = self._rows, []
         return rows
 
     def fetchmany(self, size: int) -> list[Any]:
         """Return at most ``size`` rows of the result."""
-        return [] if self._result is None else self._result.take(size)
+        if self._result is None:
+            return []
+        with self._watched():
+            return self._result.take(size)
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
@@ -382,8 +411,8 @@ class SessionHandle(SparkConnectionWrapper):
         return [(f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields]
 
     def cancel(self) -> None:
-        """Stop what this connection is running."""
-        self._session.sparkContext.cancelJobGroup(self._group)
+        """Stop what this connection is running, from whatever thread."""
+        self._running.cancel()
 
     def close(self) -> None:
         """Let go of the last result. The session stays for the next connection."""
@@ -404,6 +433,47 @@ def _take_settings(session: "SparkSession", other: "SparkSession", more: Mapping
     settings = jvm.sessionState().conf().settings()
     settings.putAll(wanted)
     settings.keySet().retainAll(wanted.keySet())
+
+
+class _Running:
+    """A statement, with what Spark's jobs for it are known by.
+
+    Attributes:
+        sql: its text.
+        is_under_way: whether a call of Spark has not returned yet.
+    """
+
+    def __init__(self, session: "SparkSession", name: str, sql: str) -> None:
+        self.sql = sql
+        self.is_under_way = False
+        self._context = session.sparkContext
+        self._id = f"dbt-sparkevolve-{name}-{uuid.uuid4().hex}"
+
+    def mark(self) -> None:
+        """Have all jobs that this thread begins from now on counted as this statement's."""
+        self._context.setJobGroup(self._id, self._id, interruptOnCancel=True)
+        # What a thread of Spark's does for it, such as to send a small table to all tasks, has another group.
+        self._context.clearJobTags()
+        self._context.addJobTag(self._id)
+
+    def cancel(self) -> None:
+        """Stop its jobs, from whatever thread, and those that it has yet to begin."""
+        threading.Thread(target=self._keep_cancelling, daemon=True).start()
+
+    def _keep_cancelling(self) -> None:
+        try:
+            try:
+                self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._id)
+            except TypeError:
+                pass  # Spark 3.5: py4j finds no such method
+            while True:
+                self._context.cancelJobGroup(self._id)
+                self._context.cancelJobsWithTag(self._id)
+                if not self.is_under_way:
+                    return
+                time.sleep(_CANCEL_AGAIN_SECONDS)
+        except Exception as exc:
+            logger.debug(f"A statement could not be stopped: {exc}")
 
 
 def literal_value(value: Any) -> Any:

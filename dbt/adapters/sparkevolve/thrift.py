@@ -1,29 +1,33 @@
 """A connection to a Spark Thrift server, through PyHive."""
 
+import getpass
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
-from dbt.adapters.spark.connections import (
-    CONNECTION_LOST_EXCEPTIONS,
-    PyhiveConnectionWrapper,
-    build_ssl_transport,
-)
+from dbt.adapters.spark.connections import CONNECTION_LOST_EXCEPTIONS, PyhiveConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import ConnectionLostError, StatementError, short_message
+from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError, short_message
 from dbt.adapters.sparkevolve.session import literal_value
 from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
     from pyhive import hive
 
+    from dbt.adapters.sparkevolve.transport import BoundedSocket
+
 logger = AdapterLogger("SparkEvolve")
 
 _FIRST_POLL_SECONDS = 0.005
 _POLL_GROWTH = 1.5
+# What the server may still take to say that it stops, or that it closes.
+_LAST_WORDS_SECONDS = 5.0
 
 
 class ThriftHandle(PyhiveConnectionWrapper):
@@ -35,17 +39,21 @@ class ThriftHandle(PyhiveConnectionWrapper):
 
     def __init__(
         self,
-        connect: Callable[[], "hive.Connection"],
+        connection: "hive.Connection",
+        bounded: "BoundedSocket",
         poll_interval: float,
         query_timeout: int | None,
+        cancellation: Cancellation | None = None,
     ) -> None:
         super().__init__(
-            connect(),
+            connection,
             poll_interval=poll_interval,  # type: ignore[arg-type]  # dbt-spark: whole seconds
             query_timeout=query_timeout,
         )
-        self._connect = connect
         self._overwrite_mode: str | None = None
+        self._socket = bounded
+        self._cancellation = cancellation or Cancellation()
+        self._stop = threading.Event()
 
     def execute(self, sql: str, bindings: Sequence[Any] | None = None) -> None:
         """Run one statement; ``%s`` in it stands for a binding.
@@ -53,6 +61,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
         Raises:
             StatementError: the server's answer, shortened.
             ConnectionLostError: the connection broke; the statement's fate is unknown.
+            RunCancelledError: the run was cancelled.
         """
         from pyhive import hive
         from TCLIService.ttypes import TOperationState
@@ -63,20 +72,32 @@ class ThriftHandle(PyhiveConnectionWrapper):
             TOperationState.PENDING_STATE,
             TOperationState.RUNNING_STATE,
         )
+        self._cancellation.check_statement(sql)
+        self._stop.clear()
         cursor = self._cursor if self._cursor is not None else self.handle.cursor()
-        started = time.monotonic()
+        ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
         try:
-            cursor.execute(sql, values, async_=True)
-            wait = _FIRST_POLL_SECONDS
-            status = cursor.poll()
-            while status.operationState in running:
-                if self.query_timeout is not None and time.monotonic() - started > self.query_timeout:
-                    cursor.cancel()
-                    raise StatementError(f"The statement ran longer than {self.query_timeout} s", sql)
-                time.sleep(min(wait, self.poll_interval))
-                wait *= _POLL_GROWTH
+            # A server that does not even say that it is still at work has not got longer than one that does.
+            with self._until(ends_at):
+                cursor.execute(sql, values, async_=True)
+                wait = _FIRST_POLL_SECONDS
                 status = cursor.poll()
+                while status.operationState in running:
+                    if ends_at is not None and time.monotonic() > ends_at:
+                        self._cancel(cursor)
+                        raise StatementError(f"The statement ran longer than {self.query_timeout} s", sql)
+                    until_end = self.poll_interval if ends_at is None else ends_at - time.monotonic()
+                    wait = max(0, min(wait, self.poll_interval, until_end))
+                    if self._stop.wait(wait) or self._cancellation.is_cancelled:
+                        self._stop.clear()
+                        self._cancel(cursor)
+                        if self._cancellation.is_cancelled:
+                            raise stopped(sql)
+                    wait = max(wait * _POLL_GROWTH, _FIRST_POLL_SECONDS)
+                    status = cursor.poll()
         except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
+            if self._cancellation.is_cancelled:
+                raise stopped(sql) from exc
             raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from exc
         except hive.Error as exc:
             raise StatementError(short_message(server_message(exc)), sql) from exc
@@ -84,6 +105,24 @@ class ThriftHandle(PyhiveConnectionWrapper):
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
             raise StatementError(short_message(message), sql)
+
+    @contextmanager
+    def _until(self, ends_at: float | None) -> Generator[None, None, None]:
+        """Have nothing that is said meanwhile waited for any longer; None for no such end."""
+        before = self._socket.deadline
+        self._socket.deadline = None if ends_at is None else ends_at + _LAST_WORDS_SECONDS
+        try:
+            yield
+        finally:
+            self._socket.deadline = before
+
+    def _cancel(self, cursor: Any) -> None:
+        """Tell the server to stop a statement; one that does not answer is left to itself."""
+        try:
+            with self._until(time.monotonic()):
+                cursor.cancel()
+        except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
+            logger.debug(f"The server did not answer when it was told to stop: {exc}")
 
     def set_partition_overwrite(self, mode: str | None) -> None:
         """Let INSERT OVERWRITE replace everything (``static``), or the partitions that it has rows for.
@@ -120,8 +159,13 @@ class ThriftHandle(PyhiveConnectionWrapper):
         return rows[0] if rows else None
 
     def _fetch(self, fetch: Callable[[Any], list[Any]]) -> list[Any]:
+        ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
         try:
-            return fetch(self._cursor)
+            with self._until(ends_at):
+                return fetch(self._cursor)
+        except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
+            self._cancellation.check("The rows of a statement were not fetched")
+            raise ConnectionLostError("", f"{type(exc).__name__}: {exc}") from exc
         except TypeError as exc:
             # Spark 3.5's server sends no columns after a statement without a result: PyHive cannot read it.
             if "'NoneType' object is not iterable" not in str(exc):
@@ -129,66 +173,120 @@ class ThriftHandle(PyhiveConnectionWrapper):
             return []
 
     def cancel(self) -> None:
-        """Stop the running statement, from whatever thread.
+        """Have the running statement stopped, from whatever thread, by the thread that asks how it goes.
 
-        The question how it goes is under way on this connection, so the order to stop needs one of its own:
-        two calls at once on one socket get each other's answers.
+        Two calls at once on one socket would get each other's answers.
         """
-        from TCLIService.ttypes import TCancelOperationReq
-
-        operation = getattr(self._cursor, "_operationHandle", None)
-        if operation is None:
-            return
-        other = self._connect()
-        try:
-            other.client.CancelOperation(TCancelOperationReq(operationHandle=operation))
-        finally:
-            other.close()
+        self._stop.set()
 
     def close(self) -> None:
         """Close the connection; one that is lost already is closed."""
         try:
-            super().close()
+            with self._until(time.monotonic()):
+                super().close()
         except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
             logger.debug(f"The connection was lost before it was closed: {exc}")
 
 
-def open_thrift(credentials: SparkEvolveCredentials) -> ThriftHandle:
+def open_thrift(
+    credentials: SparkEvolveCredentials, cancellation: Cancellation | None = None
+) -> ThriftHandle:
     """Connect to the server that a profile names.
 
     Raises:
         OSError: it cannot be reached.
         DbtRuntimeError: it refuses the connection.
     """
+    cancellation = cancellation or Cancellation()
     try:
-        return ThriftHandle(
-            lambda: _connect(credentials), credentials.poll_interval, credentials.query_timeout
-        )
+        connection, bounded = _connect(credentials, cancellation)
+    except DbtRuntimeError:
+        raise
     except Exception as exc:
         unreachable = isinstance(exc, (OSError, *CONNECTION_LOST_EXCEPTIONS))
         kind = OSError if unreachable else DbtRuntimeError
         message = short_message(server_message(exc))
         raise kind(f"Cannot connect to {credentials.host}:{credentials.port}: {message}") from exc
+    return ThriftHandle(
+        connection, bounded, credentials.poll_interval, credentials.query_timeout, cancellation
+    )
 
 
-def _connect(credentials: SparkEvolveCredentials) -> "hive.Connection":
+def _connect(
+    credentials: SparkEvolveCredentials, cancellation: Cancellation
+) -> "tuple[hive.Connection, BoundedSocket]":
     from pyhive import hive
 
-    reach: dict[str, Any] = {
-        "host": credentials.host,
-        "port": credentials.port,
-        "username": credentials.user,
-        "auth": credentials.auth,
-        "kerberos_service_name": credentials.kerberos_service_name,
-        "password": credentials.password,
-    }
-    if credentials.use_ssl:
-        reach = {"thrift_transport": build_ssl_transport(**reach)}
+    from dbt.adapters.sparkevolve.transport import open_socket
+
+    bounded = open_socket(credentials, cancellation)
+    # All that it takes to connect: the handshakes, a session, the first statement.
+    bounded.deadline = time.monotonic() + credentials.connect_timeout
     # PyHive says `USE <database>` when it connects. The catalog is always there, its default namespace
     # makes the model's schema the current one, and that need not exist yet.
-    return hive.connect(
-        **reach, database=credentials.catalog, configuration=thrift_configuration(credentials)
+    connection = hive.connect(
+        thrift_transport=_transport(credentials, bounded),
+        username=_user_name(credentials),
+        database=credentials.catalog,
+        configuration=thrift_configuration(credentials),
     )
+    bounded.deadline = None
+    return connection, bounded
+
+
+def _transport(credentials: SparkEvolveCredentials, bounded: "BoundedSocket") -> Any:
+    """Return Thrift's transport over a socket: with the profile's user and password, if it asks for them.
+
+    Raises:
+        ProfileError: settings that do not fit together.
+    """
+    from thrift.transport.TTransport import TBufferedTransport
+
+    auth = credentials.auth or "NONE"
+    if auth == "NOSASL":
+        return TBufferedTransport(bounded)
+    if auth not in ("NONE", "LDAP", "CUSTOM", "KERBEROS"):
+        raise ProfileError(
+            "auth", f"`auth` of the profile is NONE, NOSASL, LDAP, CUSTOM or KERBEROS, not {auth!r}."
+        )
+    if (credentials.kerberos_service_name is not None) != (auth == "KERBEROS"):
+        raise ProfileError(
+            "kerberos_service_name", "`kerberos_service_name` goes with `auth: KERBEROS`, and only with that."
+        )
+    # With TLS a server may take a password with NONE, too, and nobody else can read it.
+    if auth in ("LDAP", "CUSTOM") and credentials.password is None:
+        raise ProfileError("password", f"`auth: {auth}` needs a `password`.")
+    if auth in ("NONE", "KERBEROS") and credentials.password is not None and not credentials.use_ssl:
+        raise ProfileError(
+            "password",
+            f"`password` is set, but `auth: {auth}` sends none: leave it out, or set `auth: LDAP`.",
+        )
+    import thrift_sasl
+    from pyhive.hive import get_installed_sasl
+
+    mechanism = "GSSAPI" if auth == "KERBEROS" else "PLAIN"
+    return thrift_sasl.TSaslClientTransport(
+        lambda: get_installed_sasl(
+            host=credentials.host,
+            sasl_auth=mechanism,
+            service=credentials.kerberos_service_name,
+            username=_user_name(credentials),
+            # Of no matter, but it must not be empty.
+            password=credentials.password or "x",
+        ),
+        mechanism,
+        bounded,
+    )
+
+
+def _user_name(credentials: SparkEvolveCredentials) -> str:
+    """Return the user of a session: the profile's, or this process's."""
+    if credentials.user:
+        return str(credentials.user)
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may have no name for its user
+        return "dbt"
 
 
 def thrift_configuration(credentials: SparkEvolveCredentials) -> dict[str, str]:

@@ -1,0 +1,131 @@
+"""Run dbt in a process that gets SIGINT, as by Ctrl-C, when each of its models has arrived at a step.
+
+Used as ``python -m tests.functional.interrupted {"model": "step", …} ARGUMENTS``; prints as JSON which
+exception dbt ended with, and the status and message of each node that has ended.
+"""
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dbt.cli.main import dbtRunner
+from dbt_common.events.base_types import EventMsg
+
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+
+# While one of these statements runs; the name of the model's table begins where {} is.
+RUNNING = {
+    "staging": "create table `lake`.`[^`]+`.`{}__dbt_tmp_",
+    "creating": "create (or replace )?table `lake`.`[^`]+`.`{}` ",
+    "hook": "select '{}'",
+}
+# After one of these.
+DONE = {
+    "staged": RUNNING["staging"],
+    "cut": "alter table `lake`.`[^`]+`.`{}` create (or replace )?branch",
+    "deleted": "delete from `lake`.`[^`]+`.`{}`.`branch_",
+    "inserted": "insert into `lake`.`[^`]+`.`{}`.`branch_",
+}
+# Before or after one of these methods of the catalog.
+CALLS = {
+    "evolving": ("evolve", "before"),
+    "publishing": ("publish", "before"),
+    "committing": ("_commit", "before"),
+    "published": ("publish", "after"),
+}
+_STATEMENT_SECONDS = 2.0
+_CANCEL_SECONDS = 10.0
+
+
+class Interrupt:
+    """Interrupts this process when all models have arrived, and lets them go on when dbt knows of it."""
+
+    def __init__(self, steps: dict[str, str]) -> None:
+        self.steps = steps
+        self._arrived: set[str] = set()
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+
+    def arrive(self, model: str, waits: bool = True) -> None:
+        with self._lock:
+            is_last = model not in self._arrived and self._arrived | {model} == set(self.steps)
+            self._arrived.add(model)
+        if is_last:
+            os.kill(os.getpid(), signal.SIGINT)
+        if waits:
+            self._cancelled.wait(_CANCEL_SECONDS if is_last else None)
+
+    def watch_execute(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def execute(adapter: Any, sql: str, *args: Any, **kwargs: Any) -> Any:
+            for model, step in self.steps.items():
+                if step in RUNNING and _is(RUNNING[step], model, sql):
+                    threading.Timer(_STATEMENT_SECONDS, self.arrive, (model, False)).start()
+            answer = real(adapter, sql, *args, **kwargs)
+            for model, step in self.steps.items():
+                if step in DONE and _is(DONE[step], model, sql):
+                    self.arrive(model)
+            return answer
+
+        return execute
+
+    def watch_call(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(catalog: Any, what: Any, *args: Any, **kwargs: Any) -> Any:
+            model = what.name()[-1] if name == "_commit" else what.identifier
+            step = CALLS.get(self.steps.get(model, ""))
+            if step == (name, "before"):
+                self.arrive(model)
+            answer = real(catalog, what, *args, **kwargs)
+            if step == (name, "after"):
+                self.arrive(model)
+            return answer
+
+        return call
+
+    def watch_cancel(self, real: Callable[..., Any]) -> Callable[..., Any]:
+        def cancel_open(manager: Any) -> Any:
+            answer = real(manager)
+            self._cancelled.set()
+            return answer
+
+        return cancel_open
+
+
+def _is(pattern: str, model: str, sql: str) -> bool:
+    text = " ".join(re.sub(r"/\*.*?\*/", "", sql, flags=re.DOTALL).split()).lower() + " "
+    return re.match(pattern.format(model), text) is not None
+
+
+def _patch(owner: type, name: str, watch: Callable[..., Any]) -> None:
+    setattr(owner, name, watch(getattr(owner, name)))
+
+
+def main() -> None:
+    interrupt = Interrupt(json.loads(sys.argv[1]))
+    _patch(SparkEvolveAdapter, "execute", interrupt.watch_execute)
+    _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)
+    for name in {name for name, _ in CALLS.values()}:
+        _patch(IcebergCatalog, name, lambda real, name=name: interrupt.watch_call(name, real))
+    nodes: dict[str, tuple[str, str]] = {}
+
+    def keep(event: EventMsg) -> None:
+        if event.info.name == "NodeFinished":
+            result = event.data.run_result
+            nodes[event.data.node_info.node_name] = (str(event.data.node_info.node_status), result.message)
+
+    folder = str(Path.cwd())
+    result = dbtRunner(callbacks=[keep]).invoke(
+        [*sys.argv[2:], "--project-dir", folder, "--profiles-dir", folder]
+    )
+    print(json.dumps({"exception": type(result.exception).__name__, "nodes": nodes}))
+
+
+if __name__ == "__main__":
+    main()

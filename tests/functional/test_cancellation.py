@@ -1,0 +1,108 @@
+"""Ctrl-C and `--fail-fast`: what had not been published is not published, and nothing is left over."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.functional.harness import Scenario
+
+OLD = "select 1 as id, 'a' as v, 10 as gone union all select 2, 'b', 20"
+NEW = "select 2 as id, 'B' as v, 7 as n union all select 3, 'C', 8"
+# Sleeps in a task of Spark's, so that the other models have a processor.
+ENDLESS = "select 1 as id, reflect('java.lang.Thread', 'sleep', 600000L) as v, 1 as n from range(1)"
+OLD_ROWS = [(1, "a", 10), (2, "b", 20)]
+EVOLVED_ROWS = [(1, "a", 10, None), (2, "b", 20, None)]
+NEW_ROWS = [(1, "a", 10, None), (2, "B", None, 7), (3, "C", None, 8)]
+
+AS_THEY_WERE = "The rows of {} are as they were before this run."
+WHAT_IS = "What was committed before stays."
+# For each model the step at which the process is interrupted, its config, the rows that its table has then,
+# and the status of its node with the beginning and the end of the message.
+POINTS: dict[str, tuple[str, dict[str, Any], Any, str, str, str]] = {
+    "t_staging": (
+        "staging",
+        {},
+        OLD_ROWS,
+        "error",
+        "This statement was stopped while it ran: create t",
+        WHAT_IS,
+    ),
+    "t_staged": ("staged", {}, OLD_ROWS, "error", "The columns of ", AS_THEY_WERE),
+    "t_evolving": ("evolving", {}, OLD_ROWS, "error", "The columns of ", AS_THEY_WERE),
+    "t_cut": ("cut", {}, EVOLVED_ROWS, "error", "This statement was not sent: DELETE FROM", AS_THEY_WERE),
+    "t_deleted": ("deleted", {}, EVOLVED_ROWS, "error", "This statement was not sent: INSERT", AS_THEY_WERE),
+    "t_publishing": ("publishing", {}, EVOLVED_ROWS, "error", "The batch was not published.", AS_THEY_WERE),
+    "t_committing": ("committing", {}, NEW_ROWS, "success", "OK", ""),
+    "t_published": ("published", {}, NEW_ROWS, "success", "OK", ""),
+    "t_hook": (
+        "published",
+        {"post_hook": "select 'after'"},
+        NEW_ROWS,
+        "error",
+        "This statement was not sent: select 'after'.",
+        "The rows of this run are in {}, and readers see them.",
+    ),
+    "t_rebuilt": (
+        "creating",
+        {"materialized": "table", "unique_key": None},
+        OLD_ROWS,
+        "error",
+        "This statement was stopped while it ran: create or replace table",
+        WHAT_IS,
+    ),
+    "t_first": ("creating", {}, None, "error", "This statement was stopped while it ran: create", WHAT_IS),
+}
+RUNNING = {"staging", "creating"}
+
+
+def interrupt(scenario: Scenario, steps: dict[str, str], *arguments: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.functional.interrupted", json.dumps(steps), *arguments],
+        cwd=scenario.folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def test_ctrl_c_at_any_step(
+    method: str, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario]
+) -> None:
+    # A slot for each statement that does not end, and some.
+    slots = {"spark_config": {**profile_target["spark_config"], "spark.master": "local[6]"}}
+    scenario = scenario_factory(**(slots if method == "session" else {}))
+    for name, (_, config, rows, *_) in POINTS.items():
+        if rows is not None:
+            scenario.model(OLD, name, **{**config, "post_hook": None})
+    scenario.run("--threads", "8")
+    for name, (step, config, *_) in POINTS.items():
+        scenario.model(ENDLESS if step in RUNNING else NEW, name, **config)
+    steps = {name: point[0] for name, point in POINTS.items()}
+    answer = interrupt(scenario, steps, "run", "--threads", str(len(steps)))
+
+    assert answer["exception"] == "KeyboardInterrupt"
+    names = sorted(name for name, point in POINTS.items() if point[2] is not None)
+    assert scenario.tables() == names
+    assert {name: scenario.rows(name) for name in names} == {name: POINTS[name][2] for name in names}
+    assert {ref for name in names for ref in scenario.table(name).metadata.refs} == {"main"}
+    assert {name: found[0] for name, found in answer["nodes"].items()} == {n: p[3] for n, p in POINTS.items()}
+    for name, (*_, beginning, end) in POINTS.items():
+        text = answer["nodes"][name][1].split("The run was cancelled. ", 1)[-1]
+        assert text.startswith(beginning), (name, text)
+        assert text.endswith(end.format(scenario.relation(name))), (name, text)
+
+    for name, (_, config, *_) in POINTS.items():
+        scenario.model(NEW, name, **config)
+    scenario.run("--threads", "8")
+    expected = dict.fromkeys(names, NEW_ROWS)
+    expected["t_rebuilt"] = expected["t_first"] = [(2, "B", 7), (3, "C", 8)]
+    assert {name: scenario.rows(name) for name in POINTS} == expected
