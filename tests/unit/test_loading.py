@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyiceberg.types import DateType, IcebergType, StringType, TimestampType, TimestamptzType
+from pyiceberg.catalog import Catalog
+from pyiceberg.types import DateType, IcebergType, IntegerType, StringType, TimestampType, TimestamptzType
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
@@ -16,6 +17,7 @@ from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import part
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.projection import Cast, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.statements import (
     Key,
     between,
@@ -39,7 +41,7 @@ from dbt.adapters.sparkevolve.loading import (
 )
 from dbt.adapters.sparkevolve.staging import staging_properties
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, columns, relation, struct
+from tests.unit.helpers import SETTINGS, append, columns, relation, struct
 
 UTC = timezone.utc
 TARGET, STAGED = "`lake`.`db`.`t`.`branch_b`", relation("t__dbt_tmp_0123456789ab")
@@ -76,6 +78,7 @@ def insert(batch: StagedBatch, table: str, **settings: Any) -> str:
     return insert_statement(TARGET, str(STAGED), planned(batch, table).columns, **settings)
 
 
+AS_BIGINT = ProjectedColumn("Id", "ID", Cast("bigint"))
 ROW: dict[str, object] = {"ID": 1, "x": None}
 TABLE = "Id bigint, gone string, x int"
 
@@ -101,7 +104,7 @@ def test_an_append_is_an_insert(stage: Stage, options: dict[str, Any]) -> None:
 
 def test_removed_columns_that_are_kept_are_read_where_the_rows_still_are(stage: Stage) -> None:
     batch = stage("ID int, x int", ROW, keys=("ID",))
-    key = Key(("Id",), predicates=(between("Id", "int", 1, 1), "p"))
+    key = Key(("Id",), predicates=(between("Id", "int", 1, 1), "p"), rebuilt=(AS_BIGINT,))
     settings: dict[str, Any] = {"unique_key": "id", "removed_columns": "keep", "predicates": ["p"]}
     kept = planned(batch, TABLE).columns
     assert load(batch, TABLE, **settings) == [
@@ -153,7 +156,9 @@ def test_a_merge_updates_all_but_the_key_or_what_it_is_told(
 ) -> None:
     batch = stage("ID int, x int, y` int", {"ID": 1, "x": None, "y`": 1}, keys=("ID",))
     table = "Id bigint, gone string, x int, y` int"
-    key = Key(("Id",), predicates=(between("Id", "int", 1, 1), "DBT_INTERNAL_DEST.d > 1"))
+    key = Key(
+        ("Id",), predicates=(between("Id", "int", 1, 1), "DBT_INTERNAL_DEST.d > 1"), rebuilt=(AS_BIGINT,)
+    )
     options = {
         "strategy": "merge",
         "unique_key": "`iD`",
@@ -340,6 +345,7 @@ def test_the_bounds_of_the_key_come_before_the_predicates(stage: Stage) -> None:
             "p",
             "q",
         ),
+        (ProjectedColumn("d", "D", Cast("decimal(10,2)")), AS_BIGINT),
     )
 
 
@@ -370,7 +376,25 @@ def test_a_key_of_a_type_without_bounds_has_none(stage: Stage, word: str, value:
 
 def test_an_integer_key_is_bounded_in_a_table_of_doubles_too(stage: Stage) -> None:
     batch = stage("a int", {"a": 7}, keys=("a",))
-    assert key_of(batch, "A double", unique_key="a") == Key(("A",), False, (between("A", "int", 7, 7),))
+    as_double = ProjectedColumn("A", "a", Cast("double"))
+    assert key_of(batch, "A double", unique_key="a") == Key(
+        ("A",), False, (between("A", "int", 7, 7),), (as_double,)
+    )
+
+
+def test_a_struct_in_a_key_is_compared_as_it_is_stored(other: Catalog) -> None:
+    from_model = columns("k, n int", k=struct(3, b=IntegerType(), a=IntegerType()))
+    staged = other.create_table("db.s", from_model, properties=staging_properties(["k", "n"]))
+    append(staged, [{"k": {"b": 1, "a": 2}, "n": 1}])
+    table = columns("K, n int", K=struct(3, a=IntegerType(), b=IntegerType()))
+    settings = {**SETTINGS, "strategy": "delete+insert", "unique_key": ["k", "N"]}
+    batch = StagedBatch(staged)
+    plan = plan_batch(batch, settings, {}, table, TableFacts())
+    key = load_key(batch, plan, settings)
+    assert key == Key(("K", "n"), True, (between("n", "int", 1, 1),), (plan.columns[0],))
+    assert key.match("S", "T") == (
+        "IF(S.`k` IS NULL, NULL, named_struct('a', S.`k`.`a`, 'b', S.`k`.`b`)) <=> T.`K` AND S.`n` <=> T.`n`"
+    )
 
 
 def test_a_key_that_is_renamed_in_this_run_is_found_by_its_new_name(stage: Stage) -> None:

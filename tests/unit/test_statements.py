@@ -524,11 +524,35 @@ def test_some_violations_are_shown_as_texts_in_order() -> None:
 
 
 def test_repeated_keys_are_told_with_their_number() -> None:
-    assert repeated_keys(STAGED, ["Id", "a.b"], 3) == (
+    assert repeated_keys(STAGED, Key(("Id", "a.b"), rebuilt=(REORDERED,)), 3) == (
         "SELECT CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING), "
-        "count(*)\nFROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
+        "count(*)\nFROM (SELECT DBT_INTERNAL_SOURCE.`Id` AS `Id`, "
+        "IF(DBT_INTERNAL_SOURCE.`A.B` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`A.B`.`X`)) "
+        "AS `a.b` FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE\n"
         "GROUP BY DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`a.b`\n"
         "HAVING count(*) > 1\n"
         "ORDER BY CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING)\n"
         "LIMIT 3"
     )
+
+
+REORDERED = ProjectedColumn("a.b", "A.B", RebuildStruct((StructMember("x", "X", Keep()),)))
+
+
+@pytest.mark.parametrize(("null_safe", "equals"), [(False, "="), (True, "<=>")])
+def test_a_rebuilt_key_is_compared_in_each_statement(null_safe: bool, equals: str) -> None:
+    key = Key(("a.b",), null_safe, rebuilt=(REORDERED,))
+    value = "IF(DBT_INTERNAL_SOURCE.`A.B` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`A.B`.`X`))"
+    match = f"{value} {equals} DBT_INTERNAL_DEST.`a.b`"
+    found = (
+        f"EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE WHERE {match})"
+        if null_safe
+        else f"DBT_INTERNAL_DEST.`a.b` IN (SELECT {value} FROM s AS DBT_INTERNAL_SOURCE)"
+    )
+    assert delete_statement("t", "s", key) == f"DELETE FROM t AS DBT_INTERNAL_DEST\nWHERE {found}"
+    columns = [REORDERED, ProjectedColumn("gone", None, Pad("int"))]
+    assert f"\nON {match}\n" in merge_statement("t", "s", columns, key, [])
+    kept = insert_and_keep("t", "s", columns, key, "old")
+    assert kept.endswith(f"ON {value} {equals} DBT_INTERNAL_PREVIOUS.`a.b`")
+    assert f"WHERE {found}" in kept
+    assert loaded_rows("b", ["f"], "s", key).endswith(f"AND {found}")

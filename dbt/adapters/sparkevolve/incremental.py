@@ -15,7 +15,6 @@ from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.catalog import wait_seconds
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
@@ -33,6 +32,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
+from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, refused_partitions
 from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published, is_wap_enabled
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -50,8 +50,6 @@ _MOST_CONNECTIONS_LOST = 3
 
 class IncrementalAdapter(PlanningAdapter):
     """The part of the adapter that loads batches into their tables, and publishes them."""
-
-    connections: SparkEvolveConnectionManager
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
@@ -111,6 +109,10 @@ class IncrementalAdapter(PlanningAdapter):
             EvolutionRefusedError: nothing was written, and why.
             CommitConflictError: other writers were faster each time.
         """
+        if overwrites_older_partitions(base, settings):
+            found = refused_partitions(base.table)
+            if found:
+                raise EvolutionRefusedError(str(target), found)
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
@@ -382,7 +384,8 @@ class IncrementalAdapter(PlanningAdapter):
         raise lost
 
     def _repeated_key(self, load: Load) -> RepeatedKeyError:
-        query = statements.repeated_keys(str(load.staged), load.plan.unique_key, _SHOWN)
+        assert load.merge_key is not None
+        query = statements.repeated_keys(str(load.staged), load.merge_key, _SHOWN)
         _, rows = super().execute(query, fetch=True)
         examples = [tuple(None if value is None else str(value) for value in row) for row in rows]
         return RepeatedKeyError(str(load.target), load.plan.unique_key, examples)

@@ -1,7 +1,8 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from pyiceberg.types import IcebergType
@@ -10,7 +11,8 @@ from dbt.adapters.sparkevolve import branches
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution import statements as sql
-from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
+from dbt.adapters.sparkevolve.evolution.changes import RenameField
+from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.loading import (
     is_loaded,
@@ -19,6 +21,7 @@ from dbt.adapters.sparkevolve.loading import (
     load_statements,
     partition_overwrite,
 )
+from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, partition_values
 from dbt.adapters.sparkevolve.publication import Base, Head
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -74,7 +77,33 @@ class Load:
     @property
     def warnings(self) -> list[str]:
         """What the user should know."""
-        return [*self.plan.warnings, *self._partition_warning]
+        return [*self.plan.warnings, *self._partition_warning, *self._older_partitions_warning]
+
+    @cached_property
+    def older_partitions(self) -> tuple[PartitionValue, ...]:
+        """What makes a row's partition, where some that are overwritten are in files of an older spec."""
+        if not overwrites_older_partitions(self.base, self.settings):
+            return ()
+        renames = {c.path: c.new_name for c in self.plan.changes if isinstance(c, RenameField)}
+        return tuple(
+            replace(
+                value,
+                path=tuple(renames.get(value.path[: i + 1], name) for i, name in enumerate(value.path)),
+            )
+            for value in partition_values(self.base.table)
+        )
+
+    @property
+    def _older_partitions_warning(self) -> list[str]:
+        if not self.older_partitions:
+            return []
+        table = names.string_literal(f"{self.target.schema}.{self.target.identifier}")
+        return [
+            "The table has files from before its partitioning was changed: rows are replaced one by one, "
+            "which reads the whole table and takes long in a large one. To have partitions replaced again: "
+            f"`CALL {names.quote(str(self.target.database))}.system.rewrite_data_files(table => {table}, "
+            "options => map('rewrite-all', 'true'))`."
+        ]
 
     @property
     def _partition_warning(self) -> list[str]:
@@ -115,7 +144,7 @@ class Load:
     @property
     def partition_overwrite(self) -> str | None:
         """How INSERT OVERWRITE has to work while the batch is loaded; None where there is none."""
-        return partition_overwrite(self.settings)
+        return None if self.older_partitions else partition_overwrite(self.settings)
 
     @property
     def cut(self) -> str | None:
@@ -139,7 +168,14 @@ class Load:
         if self.branch is not None and not self.is_published:
             previous = sql.branch_of(previous, self.branch)
         return load_statements(
-            self.written, previous, self.staged, self.batch, self.plan, self.settings, self._event_time_type
+            self.written,
+            previous,
+            self.staged,
+            self.batch,
+            self.plan,
+            self.settings,
+            self._event_time_type,
+            self.older_partitions,
         )
 
     @property

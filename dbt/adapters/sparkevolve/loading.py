@@ -1,6 +1,6 @@
 """From a staged batch to what is done with it: the plan, its text, and the statements that load it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -9,9 +9,14 @@ from pyiceberg.types import DateType, IcebergType, TimestampType
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names, refusals, statements
-from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
+from dbt.adapters.sparkevolve.evolution.partitions import (
+    PartitionValue,
+    parse_partitions,
+    same_partitions,
+)
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.projection import Keep
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -124,6 +129,11 @@ def _source(batch: StagedBatch, target: Schema, stored_as_they_are: Iterable[str
 def _refused_settings(
     plan: EvolutionPlan, settings: Mapping[str, Any], facts: TableFacts
 ) -> Iterable[Refusal]:
+    # Only a snapshot's batch has columns that are not for the table.
+    is_snapshot = bool(settings["bookkeeping"])
+    merges = settings["strategy"] == MERGE and bool(plan.unique_key)
+    if (merges or is_snapshot) and not facts.can_merge:
+        yield refusals.cannot_merge(is_snapshot)
     known = {names.fold(name) for name in plan.refreshed}
     for setting in ("merge_update_columns", "merge_exclude_columns"):
         unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
@@ -179,7 +189,8 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
         for key in plan.unique_key
         if names.fold(key) in types
     ]
-    return statements.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]))
+    rebuilt = tuple(c for c in plan.columns if c.name in plan.unique_key and c.projection != Keep())
+    return statements.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]), rebuilt)
 
 
 def load_statements(
@@ -190,6 +201,7 @@ def load_statements(
     plan: EvolutionPlan,
     settings: Mapping[str, Any],
     event_time_type: IcebergType | None = None,
+    older_partitions: Sequence[PartitionValue] = (),
 ) -> list[str]:
     """Return the statements that load a batch, in order; none if there is nothing to load.
 
@@ -201,10 +213,17 @@ def load_statements(
         plan: what was decided for it.
         settings: the model's, see ``IncrementalAdapter.evolve``.
         event_time_type: the type that the table's ``event_time`` column has, for ``microbatch``.
+        older_partitions: what makes a row's partition, if the table has files of an older partition spec: an
+            overwrite would leave their rows beside the new ones.
     """
     strategy = settings["strategy"]
     if not is_loaded(batch, settings):
         return []
+    if strategy == INSERT_OVERWRITE and older_partitions:
+        delete = statements.delete_partitions(
+            target, str(staged), plan.columns, older_partitions, str(staged.database)
+        )
+        return [delete, statements.insert_statement(target, str(staged), plan.columns)]
     if strategy in (INSERT_OVERWRITE, FULL_REFRESH):
         return [statements.insert_statement(target, str(staged), plan.columns, overwrite=True)]
     insert = statements.insert_statement(target, str(staged), plan.columns)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
 
 # Other names that Spark's DDL has for a transform of Iceberg's.
 _OTHER_NAMES = {
@@ -42,6 +42,34 @@ class Part:
         )
 
 
+@dataclass(frozen=True)
+class PartitionValue:
+    """One of the values by which a table chooses the partition of a row.
+
+    Attributes:
+        transform: as in ``Part``.
+        path: the path of the column or field, spelled as the table has it.
+        width: as in ``Part``.
+    """
+
+    transform: str
+    path: tuple[str, ...]
+    width: str = ""
+
+    def render(self, value: str, catalog: str) -> str:
+        """Return the expression of the value, of which Iceberg's functions give what Iceberg stores.
+
+        Args:
+            value: the expression of the column.
+            catalog: the name of the table's catalog in Spark.
+        """
+        inner = ".".join([value, *map(quote, self.path[1:])])
+        if self.transform == "identity":
+            return inner
+        arguments = f"{self.width}, {inner}" if self.width else inner
+        return f"{quote(catalog)}.system.{self.transform}({arguments})"
+
+
 def part(transform: str, column: str, width: str = "") -> Part:
     """Return a part, whatever way its transform and its column are written."""
     name = transform.lower()
@@ -56,12 +84,14 @@ def parse_partitions(partition_by: str | Sequence[str] | None) -> tuple[Part, ..
 
 def same_partitions(one: Iterable[Part], other: Iterable[Part], renames: Mapping[str, str]) -> bool:
     """Tell whether two tables would be partitioned the same, once columns are renamed from old to new."""
-    new = {fold(str(old).replace("`", "")): str(name) for old, name in renames.items()}
+    flat = {fold(str(old).replace("`", "")): str(name) for old, name in renames.items()}
+    # A dot parts a field from its struct, or is part of a column's name: only the table knows.
+    nested = {old: old[: old.rfind(".") + 1] + name for old, name in flat.items()}
 
-    def after(parts: Iterable[Part]) -> set[Part]:
+    def after(parts: Iterable[Part], new: Mapping[str, str]) -> set[Part]:
         return {part(p.transform, new.get(p.column, p.column), p.width) for p in parts}
 
-    return after(one) == after(other)
+    return any(after(one, new) == after(other, new) for new in (flat, nested))
 
 
 def _parse(text: str) -> Part:

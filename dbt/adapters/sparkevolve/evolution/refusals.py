@@ -139,6 +139,31 @@ def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> 
     )
 
 
+def cannot_merge(is_snapshot: bool) -> Refusal:
+    """Rows are to be merged into a table that Spark does not resolve columns for."""
+    return Refusal(
+        columns=(),
+        reason="The table has the property `write.spark.accept-any-schema`, with which Spark can run no MERGE"
+        + (", and a snapshot is one." if is_snapshot else ", the incremental_strategy of the model."),
+        remedy="Take the property away with `ALTER TABLE … UNSET TBLPROPERTIES "
+        "('write.spark.accept-any-schema')`"
+        + ("." if is_snapshot else ", or set `incremental_strategy: delete+insert`."),
+    )
+
+
+def older_partitions(path: Path, type_: IcebergType, transform: str) -> Refusal:
+    """Partitions to be overwritten are partly in files of an older spec, and cannot be told by value."""
+    return Refusal(
+        columns=(".".join(path),),
+        types=(str(type_),),
+        reason="The table has files from before its partitioning was changed, which an overwrite of "
+        f"partitions would leave in place, and Spark has no function for the partition `{transform}` of "
+        f"{path_text(path)} ({type_}), by which their rows could be deleted.",
+        remedy="Rewrite the files: `CALL … system.rewrite_data_files(table => '…', options => "
+        "map('rewrite-all', 'true'))`.",
+    )
+
+
 def removed_not_null(path: Path, type_: IcebergType) -> Refusal:
     """A required field that the model no longer returns, and that may not be relaxed."""
     return Refusal(

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
+from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
 
 # dbt's own names for the two sides: users write them in `incremental_predicates`.
@@ -29,21 +30,35 @@ class Key:
         null_safe: NULL equals NULL. Needed only if the batch has a NULL in a key column; it costs 1.3 to
             1.5 times the other form.
         predicates: SQL conditions that limit the rows of the table to look at.
+        rebuilt: those of the columns whose staged values are not yet what is stored. They are compared as
+            they will be: Spark compares structs by position, whatever their fields are called.
     """
 
     names: tuple[str, ...]
     null_safe: bool = False
     predicates: tuple[str, ...] = ()
+    rebuilt: tuple[ProjectedColumn, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.names:
             # Without one, a DELETE would take every row.
             raise ValueError("a key needs at least one column")
 
-    def match(self, left: str, right: str) -> str:
-        """Return the condition that two rows have the same key, which NULL in it may or may not meet."""
+    def staged_values(self, alias: str) -> list[str]:
+        """Return the expression of each key column of a staged row, as the table will hold it."""
+        rebuilt = {column.name: column.render(alias) for column in self.rebuilt}
+        return [rebuilt.get(name, f"{alias}.{quote(name)}") for name in self.names]
+
+    def match(self, staged: str, stored: str) -> str:
+        """Return the condition that two rows have the same key, which NULL in it may or may not meet.
+
+        Args:
+            staged: the alias of a row of the batch.
+            stored: the alias of a row of the table.
+        """
         equals = "<=>" if self.null_safe else "="
-        return " AND ".join(f"{left}.{quote(n)} {equals} {right}.{quote(n)}" for n in self.names)
+        values = zip(self.staged_values(staged), self.names, strict=True)
+        return " AND ".join(f"{value} {equals} {stored}.{quote(name)}" for value, name in values)
 
     def in_batch(self, staged: str) -> str:
         """Return the condition that a row of the table has a key of the batch, and meets the predicates."""
@@ -52,7 +67,7 @@ class Key:
             condition = f"EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {match})"
         else:
             left = ", ".join(f"{TARGET_ALIAS}.{quote(name)}" for name in self.names)
-            right = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in self.names)
+            right = ", ".join(self.staged_values(SOURCE_ALIAS))
             left = left if len(self.names) == 1 else f"({left})"
             condition = f"{left} IN (SELECT {right} FROM {staged} AS {SOURCE_ALIAS})"
         return "\n  AND ".join([condition, *map(_enclosed, self.predicates)])
@@ -67,6 +82,36 @@ def delete_statement(target: str, staged: str, key: Key) -> str:
         key: the key.
     """
     return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE {key.in_batch(staged)}"
+
+
+def delete_partitions(
+    target: str,
+    staged: str,
+    columns: Sequence[ProjectedColumn],
+    values: Sequence[PartitionValue],
+    catalog: str,
+) -> str:
+    """Return the DELETE of the target's rows in the partitions that the batch has rows for, by value.
+
+    Args:
+        target: the rendered name of the table.
+        staged: the rendered name of the staged batch.
+        columns: the refreshed columns.
+        values: what makes a row's partition, one or more; paths as the columns are called.
+        catalog: the name of the table's catalog in Spark.
+    """
+    if not values:
+        raise ValueError("a table without partitions is one partition")
+    by_name = {column.name: column for column in columns}
+    match = " AND ".join(
+        f"{value.render(by_name[value.path[0]].render(SOURCE_ALIAS), catalog)} <=> "
+        f"{value.render(f'{TARGET_ALIAS}.{quote(value.path[0])}', catalog)}"
+        for value in values
+    )
+    return (
+        f"DELETE FROM {target} AS {TARGET_ALIAS}\n"
+        f"WHERE EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {match})"
+    )
 
 
 def delete_where(target: str, conditions: Sequence[str]) -> str:
@@ -306,13 +351,15 @@ def count_nulls(staged: str, names: Sequence[str]) -> str:
     return f"SELECT {counts}\nFROM {staged} AS {SOURCE_ALIAS}"
 
 
-def repeated_keys(staged: str, names: Sequence[str], limit: int) -> str:
+def repeated_keys(staged: str, key: Key, limit: int) -> str:
     """Return the query of a few keys that the batch has several rows of, as texts, with their number."""
-    keys = ", ".join(f"{SOURCE_ALIAS}.{quote(name)}" for name in names)
-    shown = ", ".join(f"CAST({SOURCE_ALIAS}.{quote(name)} AS STRING)" for name in names)
+    names = [f"{SOURCE_ALIAS}.{quote(name)}" for name in key.names]
+    shown = ", ".join(f"CAST({name} AS STRING)" for name in names)
+    values = zip(key.staged_values(SOURCE_ALIAS), key.names, strict=True)
+    items = ", ".join(f"{value} AS {quote(name)}" for value, name in values)
     return (
-        f"SELECT {shown}, count(*)\nFROM {staged} AS {SOURCE_ALIAS}\nGROUP BY {keys}\n"
-        f"HAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
+        f"SELECT {shown}, count(*)\nFROM (SELECT {items} FROM {staged} AS {SOURCE_ALIAS}) AS {SOURCE_ALIAS}\n"
+        f"GROUP BY {', '.join(names)}\nHAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
     )
 
 

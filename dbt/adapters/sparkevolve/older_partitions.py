@@ -1,0 +1,99 @@
+"""Files that a table still has from before its partitioning was changed.
+
+Spark's dynamic overwrite replaces partitions of the current spec only: rows in files of an older spec would
+stay beside the ones that replace them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyiceberg.manifest import ManifestContent
+from pyiceberg.table import Table
+from pyiceberg.transforms import BucketTransform, VoidTransform
+from pyiceberg.types import IcebergType, UUIDType
+
+from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, part
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal, older_partitions
+from dbt.adapters.sparkevolve.evolution.types import children
+from dbt.adapters.sparkevolve.loading import INSERT_OVERWRITE, partition_overwrite
+from dbt.adapters.sparkevolve.publication import Base
+
+_IN_SPARK = frozenset({"identity", "years", "months", "days", "hours", "bucket", "truncate"})
+
+
+def has_older_partitions(table: Table, snapshot_id: int | None) -> bool:
+    """Tell whether a snapshot has data files of another partition spec than the table's current one.
+
+    Args:
+        table: the table.
+        snapshot_id: the snapshot; None for a table without rows.
+    """
+    snapshot = table.metadata.snapshot_by_id(snapshot_id) if snapshot_id is not None else None
+    if snapshot is None:
+        return False
+    return any(
+        manifest.content == ManifestContent.DATA
+        and manifest.partition_spec_id != table.metadata.default_spec_id
+        # Counts may be missing in format version 1.
+        and (manifest.added_files_count != 0 or manifest.existing_files_count != 0)
+        for manifest in snapshot.manifests(table.io)
+    )
+
+
+def overwrites_older_partitions(base: Base, settings: Mapping[str, Any]) -> bool:
+    """Tell whether a run overwrites partitions of a table that has files of an older partition spec.
+
+    Args:
+        base: what the run starts from.
+        settings: the model's.
+    """
+    return (
+        settings["strategy"] == INSERT_OVERWRITE
+        and partition_overwrite(settings) == "dynamic"
+        and has_older_partitions(base.table, base.cut_at)
+    )
+
+
+def partition_values(table: Table) -> tuple[PartitionValue, ...]:
+    """Return of which values of a row the table's current spec makes its partition.
+
+    Paths are those of the table as it was loaded.
+    """
+    places = _places(table)
+    found = []
+    for f in table.spec().fields:
+        # A void one was taken away from a table of format version 1.
+        if not isinstance(f.transform, VoidTransform):
+            transform, _, width = str(f.transform).rstrip("]").partition("[")
+            path, _ = places[f.source_id]
+            found.append(PartitionValue(part(transform, "", width).transform, path, width))
+    return tuple(found)
+
+
+def refused_partitions(table: Table) -> list[Refusal]:
+    """Return why rows cannot be found by the table's partitions: Spark has no function of the same result."""
+    places = _places(table)
+    return [
+        older_partitions(*places[f.source_id], str(f.transform))
+        for f, value in zip(
+            (f for f in table.spec().fields if not isinstance(f.transform, VoidTransform)),
+            partition_values(table),
+            strict=True,
+        )
+        # Spark has the text of a uuid, and Iceberg's bucket is one of its bytes.
+        if value.transform not in _IN_SPARK
+        or (isinstance(f.transform, BucketTransform) and isinstance(places[f.source_id][1], UUIDType))
+    ]
+
+
+def _places(table: Table) -> Mapping[int, tuple[tuple[str, ...], IcebergType]]:
+    """Return the path and the type of each column and field of a table, by its id."""
+    found: dict[int, tuple[tuple[str, ...], IcebergType]] = {}
+
+    def walk(path: Sequence[str], type_: IcebergType) -> None:
+        for child in children(type_):
+            found[child.field_id] = ((*path, child.name), child.field_type)
+            walk((*path, child.name), child.field_type)
+
+    walk((), table.schema().as_struct())
+    return found
