@@ -99,10 +99,10 @@ def test_numbers_are_compared_as_they_are_stored(scenario: Scenario) -> None:
             "select 0.0D as id, 'new' as v union all select cast('NaN' as double), 'new'",
             [("0.0", "new"), ("nan", "new")],
         ),
-        "padded": (
+        "char": (
             "select cast('a' as char(3)) as id, 'old' as v",
             "select cast('a' as char(3)) as id, 'new' as v",
-            [("a  ", "new")],
+            [("a", "new")],
         ),
     }
     for name, (before, _, _) in cases.items():

@@ -1,5 +1,6 @@
 """The adapter's part of a load, with a real catalog, and a list of statements in place of Spark."""
 
+import json
 import os
 import threading
 from collections.abc import Callable
@@ -34,7 +35,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     snapshot_statement,
     some_violations,
 )
-from dbt.adapters.sparkevolve.evolution.storable import types_query
+from dbt.adapters.sparkevolve.evolution.storable import no_rows, types_query
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.planning import Node
@@ -69,6 +70,10 @@ class Connections:
         names = [f"c{n}" for n in range(len(rows[0]))] if rows else []
         table = table_from_data_flat([dict(zip(names, row, strict=True)) for row in rows], names)
         return AdapterResponse("sent"), table
+
+    def columns_of(self, sql: str) -> Any:
+        self.sent.append(sql)
+        return self.answers.pop(0)
 
     def reconnect(self) -> None:
         self.sent.append("-- reconnect")
@@ -612,7 +617,9 @@ def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
 ) -> None:
     """Its session knows nothing of the setting, and would replace the whole table."""
     load = start(ROW)
-    with other.load_table("db.t").update_spec() as update:
+    table = other.load_table("db.t")
+    table.delete()  # its files are of the older spec
+    with table.update_spec() as update:
         update.add_identity("id")
     settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "id"}
     load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {})
@@ -634,7 +641,8 @@ def test_a_merge_that_met_a_repeated_key_says_which(adapter: Adapter, start: Sta
     assert raised.value.unique_key == ("id",)
     assert raised.value.examples == (("1", "2"), (None, "3"))
     assert raised.value.__cause__ is VIOLATION
-    assert adapter.connections.sent[1:] == [repeated_keys(str(STAGED), ["id"], 3)]
+    assert load.merge_key is not None
+    assert adapter.connections.sent[1:] == [repeated_keys(str(STAGED), load.merge_key, 3)]
 
 
 @pytest.mark.parametrize("error", [VIOLATION, DbtRuntimeError("[DIVIDE_BY_ZERO]")])
@@ -785,19 +793,36 @@ def test_a_staged_batch_that_cannot_be_removed_is_no_error_and_the_others_go(
     assert lake.table_names("db") == frozenset()
 
 
-TYPES = "struct<ID:int,n:void,i:interval day,x:int>"
+NAMES = ("ID", "n", "i", "x")
+TYPES = ["int", "void", "interval day", "int"]
 
 
 def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: Adapter) -> None:
-    adapter.connections.answers = [[[TYPES]], [[TYPES]]]
+    adapter.connections.answers = [(NAMES, None), [TYPES], (NAMES, None), [TYPES]]
     settings = {**SETTINGS, "unique_key": "id"}
-    query = adapter.storable_query(TARGET, "select 1", settings, [])
+    query = adapter.storable_query(TARGET, "select 1", settings)
     assert query["columns"] == ["ID", "i", "x"]
     assert len(query["warnings"]) == 2
-    known = adapter.storable_query(TARGET, "select 1", settings, ["N"])
+    known = adapter.storable_query(TARGET, "select 1", settings, columns("N string"))
+    assert known["columns"] == ["ID", "n", "i", "x"]
     assert known["warnings"] == query["warnings"][1:]
-    assert known["sql"] == query["sql"]
-    assert adapter.connections.sent == [types_query("select 1")] * 2
+    assert "CAST(NULL AS string) as `n`" in known["sql"]
+    assert adapter._node.nulls == ("n",)
+    assert adapter.connections.sent == [no_rows("select 1"), types_query("select 1", NAMES)] * 2
+
+
+def test_a_session_gives_the_types_of_a_query_as_json(adapter: Adapter) -> None:
+    field = {"name": "a:int,b", "type": "long", "nullable": True, "metadata": {}}
+    adapter.connections.answers = [((), json.dumps({"type": "struct", "fields": [field]}))]
+    assert adapter.storable_query(TARGET, "select 1", SETTINGS)["columns"] == ["a:int,b"]
+    assert adapter.connections.sent == [no_rows("select 1")]
+
+
+def test_names_that_are_there_twice_are_refused_before_their_types_are_asked(adapter: Adapter) -> None:
+    adapter.connections.answers = [(("a", "A"), None)]
+    with pytest.raises(EvolutionRefusedError) as raised:
+        adapter.storable_query(TARGET, "select 1", SETTINGS)
+    assert [refusal.columns for refusal in raised.value.refusals] == [("a", "A")]
 
 
 @pytest.mark.parametrize(
@@ -812,14 +837,14 @@ def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: 
 def test_a_query_that_cannot_be_staged_is_refused(
     adapter: Adapter, settings_: dict[str, Any], columns_: list[tuple[str, ...]]
 ) -> None:
-    adapter.connections.answers = [[[TYPES]]]
+    adapter.connections.answers = [(NAMES, None), [TYPES]]
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.storable_query(TARGET, "select 1", {**SETTINGS, **settings_}, [])
+        adapter.storable_query(TARGET, "select 1", {**SETTINGS, **settings_})
     assert [refusal.columns for refusal in raised.value.refusals] == columns_
 
 
 def test_a_query_whose_types_cannot_be_told_is_refused(adapter: Adapter) -> None:
-    adapter.connections.answers = [[["struct<a:b"]]]
+    adapter.connections.answers = [(("a",), None), [["struct<a:b"]]]
     with pytest.raises(UnreadableQueryError) as raised:
-        adapter.storable_query(TARGET, "select 1", SETTINGS, [])
+        adapter.storable_query(TARGET, "select 1", SETTINGS)
     assert (raised.value.relation, raised.value.types) == (MAIN, "struct<a:b")

@@ -1,6 +1,16 @@
 """What Iceberg cannot store: how Spark's types are read, and the query that returns something else."""
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    DateType,
+    DecimalType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimeType,
+)
 
 from dbt.adapters.sparkevolve.evolution.storable import (
     Array,
@@ -9,12 +19,15 @@ from dbt.adapters.sparkevolve.evolution.storable import (
     Note,
     Struct,
     UnreadableType,
+    columns_from_json,
+    columns_from_types,
     field_paths,
-    parse_columns,
+    no_rows,
     parse_type,
     storable_query,
     types_query,
 )
+from tests.unit.helpers import array, mapping, struct
 
 INT, STRING, VOID = Leaf("int"), Leaf("string"), Leaf("void")
 SQL = "select 1"
@@ -31,10 +44,12 @@ UNMAPPABLE = (
 
 
 def test_the_types_query_reads_no_rows_and_ends_comments_of_the_model() -> None:
-    assert types_query("select 1 -- all") == (
-        "select typeof(struct(DBT_INTERNAL_MODEL.*)) from (select 1 as one) as one_row left join "
+    assert types_query("select 1 -- all", ["a", "b`:c"]) == (
+        "select typeof(DBT_INTERNAL_MODEL.`a`), typeof(DBT_INTERNAL_MODEL.`b``:c`) from (select 1 as one) "
+        "as one_row left join "
         "(select * from (\nselect 1 -- all\n) as model_rows where false) as DBT_INTERNAL_MODEL on true"
     )
+    assert no_rows("select 1 -- all") == "select * from (\nselect 1 -- all\n) as model_rows where false"
 
 
 # Reading types
@@ -108,11 +123,75 @@ def test_a_type_that_is_not_known_is_one_that_iceberg_lacks(text: str) -> None:
     assert storable_query(SQL, Struct((("a", Leaf(text)),))).notes == (Note(("a",), text),)
 
 
-def test_the_columns_of_a_query_are_those_of_a_struct() -> None:
-    assert parse_columns("struct<a:int>") == Struct((("a", INT),))
-    for text in ("int", "array<int>", "struct<a:int"):
-        with pytest.raises(UnreadableType):
-            parse_columns(text)
+def test_the_columns_of_a_query_have_its_names_whatever_they_are() -> None:
+    names = ["a:int,b", "c>", "struct<"]
+    assert columns_from_types(names, ["int", "array<void>", "string collate UTF8_LCASE"]) == Struct(
+        (("a:int,b", INT), ("c>", Array(VOID)), ("struct<", Leaf("string collate UTF8_LCASE")))
+    )
+    with pytest.raises(UnreadableType):
+        columns_from_types(["a"], ["struct<a:int"])
+
+
+def test_a_collation_does_not_take_the_next_field_into_a_name() -> None:
+    collated = Leaf("string collate UNICODE_CI_AI")
+    assert parse_type("struct<a:string collate UNICODE_CI_AI,b:int>") == Struct((("a", collated), ("b", INT)))
+    assert parse_type("map<string collate UNICODE_CI_AI,string>") == Map(collated, STRING)
+    assert query(a=collated) == (
+        select("cast(DBT_INTERNAL_MODEL.`a` as string) as `a`"),
+        (Note(("a",), collated.text),),
+    )
+
+
+def test_types_that_cannot_be_read_are_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each position is looked at once for each of the two readings, however deep it is."""
+    from dbt.adapters.sparkevolve.evolution import storable
+
+    calls, real = [0], storable._Reader._read
+
+    def counted(self: storable._Reader, start: int) -> object:
+        calls[0] += 1
+        return real(self, start)
+
+    monkeypatch.setattr(storable._Reader, "_read", counted)
+    with pytest.raises(UnreadableType):
+        parse_type("struct<a:" * 60 + "int")
+    assert calls[0] <= 2 * 62
+
+
+# What Spark 4.1 has written of a query.
+SCHEMA = """{"type":"struct","fields":[
+ {"name":"c","type":"string","nullable":false,"metadata":{"__COLLATIONS":{"c":"spark.UTF8_LCASE"}}},
+ {"name":"mc","type":{"type":"map","keyType":"string","valueType":"string","valueContainsNull":false},
+  "nullable":false,"metadata":{"__COLLATIONS":{"mc.key":"icu.UNICODE_CI"}}},
+ {"name":"sc","type":{"type":"struct","fields":[
+   {"name":"x:int,y","type":"string","nullable":false,"metadata":{"__COLLATIONS":{"x:int,y":"spark.UTF8_LCASE"}}},
+   {"name":"z","type":"void","nullable":true,"metadata":{}}]},"nullable":false,"metadata":{}},
+ {"name":"y","type":"interval year","nullable":false,"metadata":{}},
+ {"name":"v","type":"variant","nullable":false,"metadata":{}},
+ {"name":"e","type":{"type":"array","elementType":"void","containsNull":false},"nullable":false,"metadata":{}},
+ {"name":"es","type":{"type":"struct","fields":[]},"nullable":false,"metadata":{}},
+ {"name":"dd","type":"decimal(10,2)","nullable":true,"metadata":{}},
+ {"name":"ti","type":"byte","nullable":false,"metadata":{}},
+ {"name":"i","type":"integer","nullable":false,"metadata":{}},
+ {"name":"u","type":{"type":"udt","class":"x.Y","sqlType":"string"},"nullable":false,"metadata":{}}]}"""
+
+
+def test_the_columns_of_a_query_are_read_from_spark_s_json() -> None:
+    assert columns_from_json(SCHEMA) == Struct(
+        (
+            ("c", Leaf("string collate UTF8_LCASE")),
+            ("mc", Map(Leaf("string collate UNICODE_CI"), STRING)),
+            ("sc", Struct((("x:int,y", Leaf("string collate UTF8_LCASE")), ("z", VOID)))),
+            ("y", Leaf("interval year")),
+            ("v", Leaf("variant")),
+            ("e", Array(VOID)),
+            ("es", Struct(())),
+            ("dd", Leaf("decimal(10,2)")),
+            ("ti", Leaf("tinyint")),
+            ("i", INT),
+            ("u", Leaf("udt")),
+        )
+    )
 
 
 def test_the_columns_that_are_left_are_named() -> None:
@@ -127,24 +206,6 @@ def test_twenty_thousand_columns_are_read() -> None:
     type_ = parse_type(text)
     assert isinstance(type_, Struct)
     assert [name for name, _ in type_.fields] == names
-
-
-def test_twenty_thousand_columns_are_each_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dbt.adapters.sparkevolve.evolution import storable
-
-    calls, real = [0], storable._type
-
-    def counted(text: str, start: int, known_only: bool) -> object:
-        calls[0] += 1
-        return real(text, start, known_only)
-
-    monkeypatch.setattr(storable, "_type", counted)
-    counts = []
-    for size in (1_000, 20_000):
-        calls[0] = 0
-        parse_type(f"struct<{','.join(f'c{i}:int' for i in range(size))}>")
-        counts.append(calls[0])
-    assert counts == [1_001, 20_001]
 
 
 def test_many_colons_in_a_name_do_not_take_forever() -> None:
@@ -278,9 +339,10 @@ def test_a_struct_without_fields_is_left_out() -> None:
 
 
 def test_fields_inside_columns_are_found_at_every_level() -> None:
-    columns = parse_columns(
+    columns = parse_type(
         "struct<a:int,s:struct<x:int,l:array<struct<y:int>>>,m:map<struct<k:int>,struct<v:struct<w:int>>>>"
     )
+    assert isinstance(columns, Struct)
     assert list(field_paths(columns)) == [
         ("s", "x"),
         ("s", "l"),
@@ -303,3 +365,69 @@ def test_a_field_whose_name_looks_like_two_is_read_by_known_types_first() -> Non
 
 def test_a_type_that_is_not_known_is_read_all_the_same() -> None:
     assert parse_type("struct<n:int,p:pointudt>") == Struct((("n", INT), ("p", Leaf("pointudt"))))
+
+
+# Bare NULLs of a model whose table is there
+
+
+TABLE = Schema(
+    NestedField(1, "N", DecimalType(10, 2), required=True),
+    NestedField(2, "s", struct(3, **{"x y": IntegerType(), "z": StringType()})),
+    NestedField(5, "l", array(6, struct(7, a=LongType()))),
+    NestedField(8, "m", mapping(9, StringType(), DateType())),
+    NestedField(11, "old", IntegerType()),
+    NestedField(12, "t", TimeType()),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "type_", "expression"),
+    [
+        ("n", VOID, "CAST(NULL AS decimal(10,2))"),
+        ("S", VOID, "CAST(NULL AS struct<`x y`:int,`z`:string>)"),
+        (
+            "s",
+            Struct((("X Y", VOID), ("z", STRING))),
+            "IF({} IS NULL, NULL, named_struct('X Y', CAST(NULL AS int), 'z', {}.`z`))",
+        ),
+        ("l", Array(VOID), "transform({}, element_0 -> CAST(NULL AS struct<`a`:bigint>))"),
+        (
+            "l",
+            Array(Struct((("a", VOID),))),
+            "transform({}, element_0 -> "
+            "IF(element_0 IS NULL, NULL, named_struct('a', CAST(NULL AS bigint))))",
+        ),
+        ("m", Map(STRING, VOID), "transform_values({}, (key_0, value_0) -> CAST(NULL AS date))"),
+        (
+            "m",
+            Map(VOID, VOID),
+            "transform_keys(transform_values({}, (key_0, value_0) -> CAST(NULL AS date)), "
+            "(key_0, value_0) -> CAST(NULL AS string))",
+        ),
+        ("new", VOID, "CAST(NULL AS int)"),
+    ],
+)
+def test_a_bare_null_has_the_type_that_the_table_has_there(name: str, type_: object, expression: str) -> None:
+    columns = Struct((("i", INT), (name, type_)))  # type: ignore[arg-type]
+    found = storable_query(SQL, columns, TABLE, {"old": "new"})
+    value = expression.replace("{}", f"DBT_INTERNAL_MODEL.`{name}`")
+    assert found.sql == select("DBT_INTERNAL_MODEL.`i` as `i`", f"{value} as `{name}`")
+    assert found.columns == ("i", name)
+    assert found.notes == ()
+    assert found.nulls == ((name,) if type_ == VOID else ())
+
+
+def test_a_bare_null_that_the_table_has_no_type_for_is_left_out() -> None:
+    columns = Struct((("i", INT), ("u", VOID), ("t", VOID), ("s", Struct((("z", VOID), ("q", VOID))))))
+    found = storable_query(SQL, columns, TABLE)
+    assert found.notes == (Note(("u",), "void"), Note(("t",), "void"), Note(("s", "q"), "void"))
+    assert found.columns == ("i", "s")
+    assert found.sql == select(
+        "DBT_INTERNAL_MODEL.`i` as `i`",
+        "IF(DBT_INTERNAL_MODEL.`s` IS NULL, NULL, named_struct('z', CAST(NULL AS string))) as `s`",
+    )
+
+
+def test_a_model_of_nothing_but_bare_nulls_has_the_table_s_types() -> None:
+    found = storable_query(SQL, Struct((("n", VOID),)), TABLE)
+    assert (found.sql, found.columns) == (select("CAST(NULL AS decimal(10,2)) as `n`"), ("n",))

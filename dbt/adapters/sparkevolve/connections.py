@@ -93,6 +93,13 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             _check_changed(handle)
         return answer
 
+    def columns_of(self, sql: str) -> tuple[tuple[str, ...], str | None]:
+        """Return the names of a query's columns or, if Spark is in this process, the JSON of its schema."""
+        connection, cursor = self.add_query(sql, auto_begin=False)
+        if isinstance(connection.handle, SessionHandle):
+            return (), connection.handle.schema_json
+        return tuple(str(column[0]) for column in cursor.description), None
+
     def reconnect(self) -> None:
         """Open this thread's connection anew, after it was lost."""
         connection = self.get_thread_connection()

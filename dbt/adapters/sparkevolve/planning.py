@@ -14,6 +14,7 @@ from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
 from dbt.adapters.sparkevolve.catalog import table_facts
+from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals, storable
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
@@ -42,15 +43,19 @@ class Node:
         staged: the batches that it has staged.
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
+        nulls: the columns of the model that are a bare NULL.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     lock: "threading.Lock | None" = None
+    nulls: tuple[str, ...] = ()
 
 
 class PlanningAdapter(ListingAdapter):
     """The part of the adapter that stages a model's rows, and plans what they do to its table."""
+
+    connections: SparkEvolveConnectionManager
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
@@ -93,9 +98,9 @@ class PlanningAdapter(ListingAdapter):
 
     # Staging
 
-    @available.parse(lambda *a, **k: [])
-    def target_columns(self, target: SparkEvolveRelation) -> list[str]:
-        """Return the target's column names; refuse, before anything is staged, one that cannot be loaded.
+    @available.parse_none
+    def target_schema(self, target: SparkEvolveRelation) -> Schema:
+        """Return the target's schema; refuse, before anything is staged, one that cannot be loaded.
 
         Raises:
             NotIcebergError: the profile's catalog has no such Iceberg table.
@@ -103,7 +108,7 @@ class PlanningAdapter(ListingAdapter):
         """
         schema = self.catalog.load(target).schema()
         refuse_unreadable(target, schema)
-        return [field.name for field in schema.fields]
+        return schema
 
     @available.parse_none
     def staging_relation(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
@@ -149,15 +154,15 @@ class PlanningAdapter(ListingAdapter):
         target: SparkEvolveRelation,
         sql: str,
         settings: Mapping[str, Any],
-        known_columns: Sequence[str],
+        table: Schema | None = None,
     ) -> dict[str, Any]:
         """Return the model's query with everything in it that Iceberg cannot store left out or as string.
 
         Args:
             target: the model's table.
             sql: the model's query.
-            settings: ``unmappable_types`` (``string`` or ``fail``) and ``unique_key``.
-            known_columns: the columns of the table: a bare NULL in one of them is not worth a warning.
+            settings: ``unmappable_types`` (``string`` or ``fail``), ``unique_key`` and ``column_renames``.
+            table: the table's schema, if there is a table: a bare NULL gets the type that it has there.
 
         Returns:
             ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
@@ -165,13 +170,11 @@ class PlanningAdapter(ListingAdapter):
         Raises:
             EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
                 Iceberg lacks under ``fail``.
+            UnreadableQueryError: the types of the columns cannot be told.
         """
-        _, rows = self.execute(storable.types_query(sql), fetch=True)
-        try:
-            columns = storable.parse_columns(str(rows[0][0]))
-        except storable.UnreadableType as exc:
-            raise UnreadableQueryError(str(target), str(exc)) from exc
-        query = storable.storable_query(sql, columns)
+        columns = self._query_columns(target, sql)
+        query = storable.storable_query(sql, columns, table, settings["column_renames"])
+        self._node.nulls = query.nulls
         lacking = [note for note in query.notes if note.type != "void"]
         found = list(check_source_names(query.columns, *replacing_columns(settings)))
         if settings["unmappable_types"] == "fail":
@@ -181,11 +184,24 @@ class PlanningAdapter(ListingAdapter):
             found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
             raise EvolutionRefusedError(str(target), found)
-        known = {names.fold(name) for name in known_columns}
-        warnings = [
-            str(note) for note in query.notes if note.type != "void" or names.fold(note.path[0]) not in known
-        ]
-        return {"sql": query.sql, "columns": list(query.columns), "warnings": warnings}
+        return {
+            "sql": query.sql,
+            "columns": list(query.columns),
+            "warnings": [str(note) for note in query.notes],
+        }
+
+    def _query_columns(self, target: SparkEvolveRelation, sql: str) -> storable.Struct:
+        found, json = self.connections.columns_of(storable.no_rows(sql))
+        if json is not None:
+            return storable.columns_from_json(json)
+        ambiguous = check_source_names(found)
+        if ambiguous:
+            raise EvolutionRefusedError(str(target), ambiguous)
+        _, rows = self.execute(storable.types_query(sql, found), fetch=True)
+        try:
+            return storable.columns_from_types(found, [str(text) for text in rows[0]])
+        except storable.UnreadableType as exc:
+            raise UnreadableQueryError(str(target), str(exc)) from exc
 
     @available.parse(lambda *a, **k: {})
     def plan(
@@ -203,7 +219,9 @@ class PlanningAdapter(ListingAdapter):
         """
         batch = self.catalog.staged_batch(staged)
         table = self.catalog.load(target)
-        # The batch is staged without rows, so it says nothing of NULLs: NOT NULL is taken to hold.
+        # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
+        # to hold.
+        batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
         return plan_data(target, plan)
 
@@ -225,7 +243,7 @@ class PlanningAdapter(ListingAdapter):
         plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
         plan |= {"columns": [], "warnings": [], "refusals": []}
         try:
-            query = self.storable_query(target, sql, settings, ())
+            query = self.storable_query(target, sql, settings)
         except EvolutionRefusedError as exc:
             return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
         except DbtDatabaseError as exc:

@@ -410,6 +410,12 @@ class SessionHandle(SparkConnectionWrapper):
         fields = self._result.schema.fields if self._result is not None else []
         return [(f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields]
 
+    @property
+    def schema_json(self) -> str:
+        """The names and types of the result's columns, as Spark writes them in JSON."""
+        assert self._result is not None
+        return str(self._result._jdf.schema().json())
+
     def cancel(self) -> None:
         """Stop what this connection is running, from whatever thread."""
         self._running.cancel()

@@ -1,15 +1,21 @@
 """What a model returns that Iceberg cannot store, and the query that returns it in a form that it can.
 
 Spark has types that Iceberg's format version 2 lacks: intervals, TIME, VARIANT and others, which are stored
-as string, and ``void``, the type of a bare NULL, which is left out: there is no type to store it as.
+as string, and ``void``, the type of a bare NULL, which is stored as the type that the table has in its place,
+or left out: there is no type to store it as.
 """
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Union
+from typing import Any, Union
 
-from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
+from pyiceberg.schema import Schema
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
+
+from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type, spark_type
 
 _ALIAS = "DBT_INTERNAL_MODEL"
 _ONE_WORD = frozenset(
@@ -18,8 +24,11 @@ _ONE_WORD = frozenset(
         *("timestamp", "timestamp_ntz"),
     }
 )
-# One word, an interval with its units, or a word with a length: decimal(10,2), time(6), geometry(4326).
-_LEAF = re.compile(r"(interval [a-z]+(?: to [a-z]+)?|\w+)(\([\w, :]*\))?")
+# One word, an interval with its units, a string with its collation, or a word with a length: decimal(10,2),
+# time(6), geometry(4326).
+_LEAF = re.compile(r"(interval [a-z]+(?: to [a-z]+)?|string collate \w+|\w+)(\([\w, :]*\))?")
+# Where Spark's JSON has another name for a type than its SQL.
+_FROM_JSON = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "null": "void"}
 _NO_FIELDS = "struct<>"
 _WITH_LENGTH = ("decimal(", "char(", "varchar(")
 
@@ -70,14 +79,66 @@ class UnreadableType(ValueError):
     """A type text that has no reading, since names of fields in it contain what separates them."""
 
 
-def types_query(sql: str) -> str:
-    """Return a query whose one row and column is the type of the struct of all columns of ``sql``.
+def no_rows(sql: str) -> str:
+    """Return a query with the columns of ``sql`` and none of its rows."""
+    return f"select * from (\n{sql}\n) as model_rows where false"
 
-    It reads no rows of ``sql``. DESCRIBE would cut types off at 25 fields.
+
+def types_query(sql: str, names: Sequence[str]) -> str:
+    """Return a query whose one row has the type of each column of ``sql``, as text.
+
+    It reads no rows of ``sql``. DESCRIBE would cut types off at 25 fields, and in the type of them all
+    together it could not be told where a name ends.
+
+    Args:
+        sql: a query.
+        names: the names of its columns, one or more.
     """
-    return (
-        f"select typeof(struct({_ALIAS}.*)) from (select 1 as one) as one_row "
-        f"left join (select * from (\n{sql}\n) as model_rows where false) as {_ALIAS} on true"
+    types = ", ".join(f"typeof({_ALIAS}.{quote(name)})" for name in names)
+    return f"select {types} from (select 1 as one) as one_row left join ({no_rows(sql)}) as {_ALIAS} on true"
+
+
+def columns_from_types(names: Sequence[str], types: Sequence[str]) -> Struct:
+    """Return the columns of a query from its names and what ``types_query`` has answered.
+
+    Raises:
+        UnreadableType: see ``parse_type``.
+    """
+    return Struct(tuple(zip(names, map(parse_type, types), strict=True)))
+
+
+def columns_from_json(text: str) -> Struct:
+    """Return the columns of a query from the JSON that Spark writes of its schema."""
+    columns = _from_json(json.loads(text), {}, "")
+    assert isinstance(columns, Struct)
+    return columns
+
+
+def _from_json(found: Any, collations: Mapping[str, str], path: str) -> SparkType:
+    """Return a type.
+
+    Args:
+        found: what the JSON has of it.
+        collations: those of the strings in the next field around it, by path.
+        path: where the type is in that field.
+    """
+    if isinstance(found, str):
+        if found == "string" and path in collations:
+            return Leaf(f"string collate {collations[path].rpartition('.')[2]}")
+        return Leaf(_FROM_JSON.get(found, found))
+    kind = found["type"]
+    if kind == "array":
+        return Array(_from_json(found["elementType"], collations, f"{path}.element"))
+    if kind == "map":
+        key = _from_json(found["keyType"], collations, f"{path}.key")
+        return Map(key, _from_json(found["valueType"], collations, f"{path}.value"))
+    if kind != "struct":
+        return Leaf(str(kind))  # "udt", a type that a program has registered
+    return Struct(
+        tuple(
+            (f["name"], _from_json(f["type"], f.get("metadata", {}).get("__COLLATIONS", {}), f["name"]))
+            for f in found["fields"]
+        )
     )
 
 
@@ -92,67 +153,71 @@ def parse_type(text: str) -> SparkType:
     """
     # A type that is not known here is one that Iceberg lacks; known ones first, for the sake of odd names.
     for known_only in (True, False):
-        found = _type(text, 0, known_only)
+        found = _Reader(text, known_only).type_at(0)
         if found is not None and found[1] == len(text):
             return found[0]
     raise UnreadableType(text)
 
 
-def parse_columns(text: str) -> Struct:
-    """Return the columns of a query from what ``types_query`` has answered.
+class _Reader:
+    """Reads types out of a text; what it has found at a position, or not found, it knows from then on."""
 
-    Raises:
-        UnreadableType: see ``parse_type``.
-    """
-    columns = parse_type(text)
-    if not isinstance(columns, Struct):
-        raise UnreadableType(text)
-    return columns
+    def __init__(self, text: str, known_only: bool) -> None:
+        self._text = text
+        self._known_only = known_only
+        self._found: dict[int, tuple[SparkType, int] | None] = {}
 
+    def type_at(self, start: int) -> tuple[SparkType, int] | None:
+        """Return the type at ``start`` and where it ends, or None."""
+        if start not in self._found:
+            self._found[start] = self._read(start)
+        return self._found[start]
 
-def _type(text: str, start: int, known_only: bool) -> tuple[SparkType, int] | None:
-    """Return the type at ``start`` and where it ends, or None."""
-    if text.startswith("array<", start):
-        element = _type(text, start + 6, known_only)
-        if element is None or not text.startswith(">", element[1]):
-            return None
-        return Array(element[0]), element[1] + 1
-    if text.startswith("map<", start):
-        key = _type(text, start + 4, known_only)
-        value = _type(text, key[1] + 1, known_only) if key and text.startswith(",", key[1]) else None
-        if key is None or value is None or not text.startswith(">", value[1]):
-            return None
-        return Map(key[0], value[0]), value[1] + 1
-    if text.startswith("struct<", start):
-        return _struct(text, start + 7, known_only)
-    return _leaf(text, start, known_only)
+    def _read(self, start: int) -> tuple[SparkType, int] | None:
+        text = self._text
+        if text.startswith("array<", start):
+            element = self.type_at(start + 6)
+            if element is None or not text.startswith(">", element[1]):
+                return None
+            return Array(element[0]), element[1] + 1
+        if text.startswith("map<", start):
+            key = self.type_at(start + 4)
+            value = self.type_at(key[1] + 1) if key and text.startswith(",", key[1]) else None
+            if key is None or value is None or not text.startswith(">", value[1]):
+                return None
+            return Map(key[0], value[0]), value[1] + 1
+        if text.startswith("struct<", start):
+            return self._struct(start + 7)
+        return self._leaf(start)
 
-
-def _struct(text: str, start: int, known_only: bool) -> tuple[SparkType, int] | None:
-    if text.startswith(">", start):
-        return Struct(()), start + 1
-    fields: list[tuple[str, SparkType]] = []
-    colon = text.find(":", start)
-    while colon != -1:
-        found = _type(text, colon + 1, known_only)
-        if found is not None and text[found[1] : found[1] + 1] in (",", ">"):
-            fields.append((text[start:colon], found[0]))
-            start = found[1] + 1
-            if text[found[1]] == ">":
-                return Struct(tuple(fields)), start
-            colon = text.find(":", start)
-        else:
-            colon = text.find(":", colon + 1)
-    return None
-
-
-def _leaf(text: str, start: int, known_only: bool) -> tuple[Leaf, int] | None:
-    found = _LEAF.match(text, start)
-    if found is None:
+    def _struct(self, start: int) -> tuple[SparkType, int] | None:
+        text = self._text
+        if text.startswith(">", start):
+            return Struct(()), start + 1
+        fields: list[tuple[str, SparkType]] = []
+        colon = text.find(":", start)
+        while colon != -1:
+            found = self.type_at(colon + 1)
+            if found is not None and text[found[1] : found[1] + 1] in (",", ">"):
+                fields.append((text[start:colon], found[0]))
+                start = found[1] + 1
+                if text[found[1]] == ">":
+                    return Struct(tuple(fields)), start
+                colon = text.find(":", start)
+            else:
+                colon = text.find(":", colon + 1)
         return None
-    word = found.group(1)
-    known = word in _ONE_WORD or word in ("void", "variant", "interval") or word.startswith("interval ")
-    return (Leaf(found.group(0)), found.end()) if known or found.group(2) or not known_only else None
+
+    def _leaf(self, start: int) -> tuple[Leaf, int] | None:
+        found = _LEAF.match(self._text, start)
+        if found is None:
+            return None
+        word = found.group(1)
+        known = word in _ONE_WORD or word in ("void", "variant", "interval")
+        known = known or word.startswith(("interval ", "string collate "))
+        if known or found.group(2) or not self._known_only:
+            return Leaf(found.group(0)), found.end()
+        return None
 
 
 @dataclass(frozen=True)
@@ -163,10 +228,12 @@ class Note:
         path: where it is.
         type: its type, as Spark names it; ``void`` and ``struct<>`` are left out, any other is stored as
             string.
+        stored_as: the type of the table as which a bare NULL is stored; empty where it is left out.
     """
 
     path: tuple[str, ...]
     type: str
+    stored_as: str = ""
 
     def __str__(self) -> str:
         if self.type == "void":
@@ -187,85 +254,129 @@ class StorableQuery:
     Attributes:
         sql: the query; the model's own if nothing is different.
         columns: the names that it returns.
-        notes: what is different.
+        notes: what is different, but for bare NULLs that are stored as what the table has there.
+        nulls: those of the columns that hold nothing but NULL.
     """
 
     sql: str
     columns: tuple[str, ...]
     notes: tuple[Note, ...] = ()
+    nulls: tuple[str, ...] = ()
 
 
-def storable_query(sql: str, columns: Struct) -> StorableQuery:
+def storable_query(
+    sql: str, columns: Struct, table: Schema | None = None, renames: Mapping[str, str] | None = None
+) -> StorableQuery:
     """Return a query with the columns of ``sql`` in types that Iceberg can store.
+
+    A bare NULL has the type that the table has in its place, and is left out where that has nothing.
 
     Args:
         sql: the model's query.
         columns: the types of its columns.
+        table: the schema of the table that the rows are for, if there is one.
+        renames: new last name by the dotted path of a column or field, which this run will rename.
     """
-    notes: list[Note] = []
+    rewriter = _Rewriter({fold(old): fold(new) for old, new in (renames or {}).items()})
     chosen: dict[int, str] = {}
+    in_table = table.as_struct() if table is not None else None
     for index, (name, type_) in enumerate(columns.fields):
-        expression = _store(f"{_ALIAS}.{quote(name)}", type_, (name,), notes, 0)
+        place = rewriter.place((), in_table, name)
+        expression = rewriter.store(f"{_ALIAS}.{quote(name)}", type_, (name,), place, 0)
         if expression is not None:
             chosen[index] = f"{expression} as {quote(name)}"
     names = tuple(columns.fields[index][0] for index in chosen)
-    if not notes or not chosen:
+    notes = tuple(note for note in rewriter.notes if not note.stored_as)
+    if not rewriter.notes or not chosen:
         # Without any column left there is nothing to select; the model's own query is not used then.
-        return StorableQuery(sql, names, tuple(notes))
-    return StorableQuery(
-        f"select {', '.join(chosen.values())} from (\n{sql}\n) as {_ALIAS}", names, tuple(notes)
-    )
+        return StorableQuery(sql, names, notes)
+    nulls = tuple(note.path[0] for note in rewriter.notes if note.stored_as and len(note.path) == 1)
+    text = f"select {', '.join(chosen.values())} from (\n{sql}\n) as {_ALIAS}"
+    return StorableQuery(text, names, notes, nulls)
 
 
-def _store(value: str, type_: SparkType, path: tuple[str, ...], notes: list[Note], depth: int) -> str | None:
-    """Return the expression of the value in a storable type, or None if nothing of it can be stored."""
-    if isinstance(type_, Leaf):
-        return _store_leaf(value, type_, path, notes)
-    before = len(notes)
-    if isinstance(type_, Array):
-        variable = f"element_{depth}"
-        element = _store(variable, type_.element, (*path, "element"), notes, depth + 1)
-        rebuilt = None if element is None else f"transform({value}, {variable} -> {element})"
-    elif isinstance(type_, Map):
-        rebuilt = _store_map(value, type_, path, notes, depth)
-    else:
-        rebuilt = _store_struct(value, type_, path, notes, depth)
-    return value if len(notes) == before else rebuilt
+class _Rewriter:
+    """Writes the expressions of values in storable types, and notes what is different in them."""
 
+    def __init__(self, renames: Mapping[str, str]) -> None:
+        self.notes: list[Note] = []
+        self._renames = renames
 
-def _store_leaf(value: str, type_: Leaf, path: tuple[str, ...], notes: list[Note]) -> str | None:
-    if type_.is_storable:
-        return value
-    notes.append(Note(path, type_.text))
-    if type_.is_void:
+    def place(self, path: tuple[str, ...], parent: IcebergType | None, name: str) -> IcebergType | None:
+        """Return the type that the table has for a column, or for a field of a struct."""
+        if not isinstance(parent, StructType):
+            return None
+        for f in parent.fields:
+            old = fold(".".join((*path, f.name)))
+            if fold(name) in (fold(f.name), self._renames.get(old)):
+                return f.field_type
         return None
-    # A cast would take the quotes off a string in a variant.
-    return f"to_json({value})" if type_.text == "variant" else f"cast({value} as string)"
 
+    def store(
+        self, value: str, type_: SparkType, path: tuple[str, ...], place: IcebergType | None, depth: int
+    ) -> str | None:
+        """Return the expression of the value in a storable type, or None if nothing of it can be stored.
 
-def _store_map(value: str, type_: Map, path: tuple[str, ...], notes: list[Note], depth: int) -> str | None:
-    key, inner = f"key_{depth}", f"value_{depth}"
-    before = len(notes)
-    stored_key = _store(key, type_.key, (*path, "key"), notes, depth + 1)
-    keys_differ = len(notes) > before
-    stored_value = _store(inner, type_.value, (*path, "value"), notes, depth + 1)
-    if stored_key is None or stored_value is None:
-        return None
-    result = f"transform_values({value}, ({key}, {inner}) -> {stored_value})"
-    return f"transform_keys({result}, ({key}, {inner}) -> {stored_key})" if keys_differ else result
+        Args:
+            value: the expression of the model's value.
+            type_: its type.
+            path: where it is.
+            place: the type that the table has there, if it has any.
+            depth: how many lambdas enclose it.
+        """
+        if isinstance(type_, Leaf):
+            return self._leaf(value, type_, path, place)
+        before = len(self.notes)
+        if isinstance(type_, Array):
+            variable = f"element_{depth}"
+            inner = place.element_type if isinstance(place, ListType) else None
+            element = self.store(variable, type_.element, (*path, "element"), inner, depth + 1)
+            rebuilt = None if element is None else f"transform({value}, {variable} -> {element})"
+        elif isinstance(type_, Map):
+            rebuilt = self._map(value, type_, path, place, depth)
+        else:
+            rebuilt = self._struct(value, type_, path, place, depth)
+        return value if len(self.notes) == before else rebuilt
 
+    def _leaf(self, value: str, type_: Leaf, path: tuple[str, ...], place: IcebergType | None) -> str | None:
+        if type_.is_storable:
+            return value
+        if type_.is_void:
+            stored_as = spark_type(place) if place is not None and has_spark_type(place) else ""
+            self.notes.append(Note(path, type_.text, stored_as))
+            return f"CAST(NULL AS {stored_as})" if stored_as else None
+        self.notes.append(Note(path, type_.text))
+        # A cast would take the quotes off a string in a variant.
+        return f"to_json({value})" if type_.text == "variant" else f"cast({value} as string)"
 
-def _store_struct(
-    value: str, type_: Struct, path: tuple[str, ...], notes: list[Note], depth: int
-) -> str | None:
-    parts: list[str] = []
-    if not type_.fields:
-        notes.append(Note(path, _NO_FIELDS))
-    for name, field_type in type_.fields:
-        expression = _store(f"{value}.{quote(name)}", field_type, (*path, name), notes, depth)
-        if expression is not None:
-            parts.append(f"{string_literal(name)}, {expression}")
-    return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))" if parts else None
+    def _map(
+        self, value: str, type_: Map, path: tuple[str, ...], place: IcebergType | None, depth: int
+    ) -> str | None:
+        key, inner = f"key_{depth}", f"value_{depth}"
+        key_place, value_place = (
+            (place.key_type, place.value_type) if isinstance(place, MapType) else (None, None)
+        )
+        before = len(self.notes)
+        stored_key = self.store(key, type_.key, (*path, "key"), key_place, depth + 1)
+        keys_differ = len(self.notes) > before
+        stored_value = self.store(inner, type_.value, (*path, "value"), value_place, depth + 1)
+        if stored_key is None or stored_value is None:
+            return None
+        result = f"transform_values({value}, ({key}, {inner}) -> {stored_value})"
+        return f"transform_keys({result}, ({key}, {inner}) -> {stored_key})" if keys_differ else result
+
+    def _struct(
+        self, value: str, type_: Struct, path: tuple[str, ...], place: IcebergType | None, depth: int
+    ) -> str | None:
+        parts: list[str] = []
+        if not type_.fields:
+            self.notes.append(Note(path, _NO_FIELDS))
+        for name, field_type in type_.fields:
+            inner = self.place(path, place, name)
+            expression = self.store(f"{value}.{quote(name)}", field_type, (*path, name), inner, depth)
+            if expression is not None:
+                parts.append(f"{string_literal(name)}, {expression}")
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))" if parts else None
 
 
 def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:

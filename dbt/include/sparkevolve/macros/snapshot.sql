@@ -4,7 +4,7 @@
 {% macro spark_build_snapshot_staging_table(strategy, sql, target_relation) %}
   {% set settings = sparkevolve__snapshot_settings() %}
   {% set changes = snapshot_staging_table(strategy, sql, target_relation) %}
-  {% set query = adapter.storable_query(target_relation, changes, settings, []) %}
+  {% set query = adapter.storable_query(target_relation, changes, settings, adapter.target_schema(target_relation)) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('build_snapshot_staging_relation') %}
     create table {{ staged }} using iceberg

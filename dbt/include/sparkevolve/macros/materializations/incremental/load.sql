@@ -7,7 +7,7 @@
     {% set base = adapter.begin_load(target_relation) %}
     {% do sparkevolve__refresh(target_relation) %}
     {% if run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
-      {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.columns) %}
+      {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.table.schema()) %}
     {% endif %}
     {% do sparkevolve__check_schema_change(target_relation, run.staged, settings) %}
     {% set load = adapter.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs()) %}

@@ -9,8 +9,8 @@
   {% if is_new %}
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
   {% else %}
-    {% set columns = adapter.target_columns(target_relation) %}
-    {% set staged = sparkevolve__stage_batch(target_relation, settings, columns, with_rows=false) %}
+    {% set table_schema = adapter.target_schema(target_relation) %}
+    {% set staged = sparkevolve__stage_batch(target_relation, settings, table_schema, with_rows=false) %}
     {% set plan = adapter.plan(target_relation, staged, settings, sparkevolve__column_docs()) %}
   {% endif %}
   {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.plan_text(plan), info=True) %}

@@ -1,12 +1,12 @@
 {# The model's query, checked against its contract if there is one, in names and types that Iceberg can store.
    Returns `sql` and `columns`. #}
-{% macro sparkevolve__model_query(target_relation, settings, known_columns=[]) %}
+{% macro sparkevolve__model_query(target_relation, settings, table_schema=none) %}
   {% set sql = sparkevolve__compiled_query() %}
   {% if config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sql) %}
     {% set sql = get_select_subquery(sql) %}
   {% endif %}
-  {% set query = adapter.storable_query(target_relation, sql, settings, known_columns) %}
+  {% set query = adapter.storable_query(target_relation, sql, settings, table_schema) %}
   {% for warning in query.warnings %}
     {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
   {% endfor %}
@@ -21,8 +21,8 @@
 
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
-{% macro sparkevolve__stage_batch(target_relation, settings, known_columns=[], with_rows=true) %}
-  {% set query = sparkevolve__model_query(target_relation, settings, known_columns) %}
+{% macro sparkevolve__stage_batch(target_relation, settings, table_schema=none, with_rows=true) %}
+  {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('stage_batch') %}
     create table {{ staged }} using iceberg
