@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.catalog import Catalog, MetastoreCatalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -33,6 +34,7 @@ from dbt.adapters.sparkevolve.commits import (
     remove_old_metadata,
 )
 from dbt.adapters.sparkevolve.errors import (
+    CatalogUnavailableError,
     CommitConflictError,
     NotIcebergError,
     PublishError,
@@ -47,6 +49,7 @@ from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.outages import Watch, may_be_outage_in_spark, outage, refusal
 from dbt.adapters.sparkevolve.publication import (
     Base,
     Head,
@@ -63,9 +66,14 @@ from dbt.adapters.sparkevolve.publication import (
 from dbt.adapters.sparkevolve.relation import table_identifier
 from dbt.adapters.sparkevolve.schema_history import schema_history
 
+logger = AdapterLogger("SparkEvolve")
+
 _FIRST_WAIT_SECONDS = 0.05
 _LONGEST_WAIT_SECONDS = 5.0
 _DROP_RETRIES = 4
+# How often a commit is tried again whose catalog went away and came back; conflicts count apart.
+_MOST_OUTAGES = 3
+DEFAULT_TIMEOUT_SECONDS = 60.0
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.
 NEWEST_FORMAT_TO_COMMIT = 2
 
@@ -79,9 +87,15 @@ class IcebergCatalog:
     of a SQL catalog is shared by design.
     """
 
-    def __init__(self, settings: CatalogSettings, cancellation: Cancellation | None = None) -> None:
+    def __init__(
+        self,
+        settings: CatalogSettings,
+        cancellation: Cancellation | None = None,
+        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+    ) -> None:
         self._settings = settings
         self._cancellation = cancellation or Cancellation()
+        self._watch = Watch(settings, timeout_seconds, self._cancellation)
         self._lock = threading.Lock()
         self._loaded: Catalog | None = None
 
@@ -94,6 +108,40 @@ class IcebergCatalog:
     def is_hive(self) -> bool:
         """Whether it is a Hive metastore, which reads the text of each type."""
         return self._settings.pyiceberg.get("type", "").lower() == "hive"
+
+    def check(self) -> None:
+        """See whether the catalog answers, unless it has answered before.
+
+        Raises:
+            CatalogUnavailableError: it does not, or it refuses the profile's user.
+        """
+        if self._watch.has_answered:
+            return
+        try:
+            self._watch.ask(lambda: self._catalog.namespace_exists(("default",)))
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            reason = refusal(exc)
+            if reason is None:
+                raise
+            self._watch.has_answered = False
+            raise self._watch.error(reason) from exc
+
+    def check_after(self, error: Exception) -> None:
+        """See whether the catalog is away, after a statement of Spark's that may have failed for that.
+
+        Raises:
+            CatalogUnavailableError: it is.
+        """
+        if not may_be_outage_in_spark(str(error)):
+            return
+        try:
+            self._watch.ask(lambda: self._catalog.namespace_exists(("default",)), is_waited_out=False)
+        except CatalogUnavailableError as exc:
+            raise exc from error
+        except Exception as exc:
+            logger.debug(f"Why a statement failed cannot be looked up in the catalog: {exc}")
 
     @property
     def _catalog(self) -> Catalog:
@@ -119,7 +167,7 @@ class IcebergCatalog:
         if relation.database not in (None, self.name) or not all(table_identifier(relation)):
             return None
         try:
-            return self._catalog.load_table(table_identifier(relation))
+            return self._watch.ask(lambda: self._catalog.load_table(table_identifier(relation)))
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         except NoSuchPropertyException:
@@ -129,13 +177,14 @@ class IcebergCatalog:
     def table_names(self, schema: str) -> frozenset[str]:
         """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
         try:
-            return frozenset(identifier[-1] for identifier in self._catalog.list_tables((schema,)))
+            listed = self._watch.ask(lambda: self._catalog.list_tables((schema,)))
+            return frozenset(identifier[-1] for identifier in listed)
         except NoSuchNamespaceError:
             return frozenset()
 
     def namespace_exists(self, schema: str) -> bool:
         """Tell whether the catalog has the schema ``schema``."""
-        return self._catalog.namespace_exists((schema,))
+        return self._watch.ask(lambda: self._catalog.namespace_exists((schema,)))
 
     def staged_batch(self, relation: BaseRelation, bookkeeping: Collection[str] = ()) -> StagedBatch:
         """Read the schema, the row count, the NULL counts and the bounds of a staged batch.
@@ -239,8 +288,9 @@ class IcebergCatalog:
         """
         last: Exception | None = None
         tried: int | None = None
+        number = outages = 0
         # Once more than there are attempts, to see what has become of the last one.
-        for number in range(retries + 2):
+        while number < retries + 2:
             try:
                 table = self.load(relation)
                 refs = table.metadata.refs
@@ -263,11 +313,29 @@ class IcebergCatalog:
                 return Published.YES
             except RunCancelledError:
                 raise
+            except CatalogUnavailableError as exc:
+                # It was waited for.
+                if tried is None:
+                    undone = (
+                        f"The batch was not published: readers of {relation} see the rows that were there"
+                    )
+                    raise self._watch.error(exc.reason, undone, exc.waited_seconds) from exc
+                raise PublishError(str(relation), str(exc.msg).rstrip(".")) from exc
             except Exception as exc:
                 last = exc
+                if outage(exc) is not None and outages < _MOST_OUTAGES:
+                    # No conflict: what waits for the catalog is the next look at the table.
+                    outages += 1
+                    continue
                 if number <= retries:
                     self._cancellation.pause(wait_seconds(number))
-        raise PublishError(str(relation), short_message(str(last))) from last
+            number += 1
+        raise PublishError(str(relation), self._answer(last)) from last
+
+    def _answer(self, exc: BaseException | None) -> str:
+        """Return what a catalog has answered, in short, or that it did not."""
+        reason = outage(exc) if exc is not None else None
+        return short_message(str(exc)) if reason is None else str(self._watch.error(reason).msg).rstrip(".")
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
         """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
@@ -323,20 +391,25 @@ class IcebergCatalog:
         """
         tried: EvolutionPlan | None = None
         lost: Exception | None = None
+        outages = 0
 
         def attempt(table: Table) -> EvolutionPlan:
-            nonlocal tried, lost
+            nonlocal tried, lost, outages
             plan = decide(table.schema(), table_facts(table))
             if lost is not None and tried is not None:
                 if not plan.changes:
                     # The catalog had committed before its answer was lost.
                     return replace(plan, changes=tried.changes)
-                raise SchemaCommitError(str(relation), tried.changes, short_message(str(lost))) from lost
+                outages += 1
+                if outage(lost) is None or outages > _MOST_OUTAGES:
+                    raise SchemaCommitError(str(relation), tried.changes, self._answer(lost)) from lost
             if plan.changes:
                 self._cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
             tried = plan
             try:
-                commit_changes(table, plan.changes, invocation_id, fingerprint(source))
+                self._watch.limited(
+                    lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source))
+                )
             except Exception as exc:
                 if _is_conflict(exc):
                     raise
@@ -344,7 +417,7 @@ class IcebergCatalog:
                 try:
                     again = self.load(relation)
                 except Exception:
-                    answer = short_message(str(exc))
+                    answer = self._answer(exc)
                     raise SchemaCommitError(str(relation), plan.changes, answer, outcome_known=False) from exc
                 return attempt(again)
             return plan
@@ -387,7 +460,7 @@ class IcebergCatalog:
             if not changed and not new_comment:
                 return
             self._cancellation.check(f"The descriptions of {relation} were not stored")
-            commit_docs(table, comment if new_comment else None, changed)
+            self._watch.limited(lambda: commit_docs(table, comment if new_comment else None, changed))
 
         self._retry(relation, attempt, retries)
 
@@ -398,7 +471,7 @@ class IcebergCatalog:
     def _commit(
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> None:
-        response = self._catalog.commit_table(table, requirements, updates)
+        response = self._watch.limited(lambda: self._catalog.commit_table(table, requirements, updates))
         remove_old_metadata(table, response.metadata)
 
     def _retry(

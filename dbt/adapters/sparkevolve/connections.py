@@ -1,7 +1,7 @@
 """Connections to Spark: an in-process session, or a Thrift server."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
 from typing import Any
@@ -13,7 +13,7 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import SettingError, short_message
+from dbt.adapters.sparkevolve.errors import SettingError, StatementError, short_message
 from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
 from dbt.adapters.sparkevolve.spark_settings import changes_settings, check_settings
 from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
@@ -35,6 +35,16 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         super().__init__(profile, mp_context)
         self.cancellation = Cancellation()
         self._has_warned = False
+        self._check_catalog: Callable[[], None] = lambda: None
+        self._check_catalog_after: Callable[[Exception], None] = lambda error: None
+
+    def watch_catalog(self, check: Callable[[], None], check_after: Callable[[Exception], None]) -> None:
+        """Say how to see whether the catalog is there: before Spark is asked, and after it has failed.
+
+        Spark itself takes minutes to say that a catalog is away, and says it in Java's words.
+        """
+        self._check_catalog = check
+        self._check_catalog_after = check_after
 
     def set_connection_name(self, name: str | None = None) -> Connection:
         """Return this thread's connection, which is opened when it is first used, and can be cancelled."""
@@ -78,7 +88,11 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         if _COMMIT.fullmatch(sql):
             connection = self.get_thread_connection()
             return connection, connection.handle.cursor()
-        sent: tuple[Connection, Any] = super().add_query(sql, *args, **kwargs)
+        try:
+            sent: tuple[Connection, Any] = super().add_query(sql, *args, **kwargs)
+        except StatementError as exc:
+            self._check_catalog_after(exc)
+            raise
         return sent
 
     def execute(
@@ -116,6 +130,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
                 f"at {credentials.host}:{credentials.port}, since nobody looks at the server's certificate. "
                 "Name its authority's certificate in `ssl_ca_file` instead."
             )
+        self._check_catalog()
         return self.open(connection, self.cancellation)
 
     @classmethod

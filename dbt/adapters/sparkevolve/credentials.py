@@ -26,6 +26,7 @@ class SparkEvolveCredentials(SparkCredentials):
         poll_interval: seconds, at the most, between two questions whether a statement has ended.
         connect_timeout: seconds that one attempt to connect to a server may take.
         response_timeout: seconds that a server may be silent after a question; a statement may take longer.
+        catalog_timeout: seconds that a run waits for a catalog that does not answer.
         ssl_verify: whether a server has to prove with its certificate who it is, where ``use_ssl`` is set.
         ssl_ca_file: the certificates of the authorities that are trusted, in PEM format; None for those that
             this machine trusts.
@@ -37,6 +38,7 @@ class SparkEvolveCredentials(SparkCredentials):
     poll_interval: float = 5  # type: ignore[assignment]
     connect_timeout: float = 60  # type: ignore[assignment]
     response_timeout: float = 120
+    catalog_timeout: float = 60
     ssl_verify: bool = True
     ssl_ca_file: Optional[str] = None
 

@@ -404,6 +404,33 @@ class SessionEndedError(SparkEvolveError):
         self.statement = statement
 
 
+class CatalogUnavailableError(SparkEvolveError):
+    """The Iceberg catalog is away: nobody answers where the profile says that it is.
+
+    Attributes:
+        catalog: its name.
+        address: where it should be, without user and password.
+        reason: what was met instead of it, in a few words.
+        waited_seconds: for how long it was waited for.
+    """
+
+    def __init__(
+        self, catalog: str, address: str, reason: str, undone: str = "", waited_seconds: float = 0
+    ) -> None:
+        waited = waited_seconds >= 1
+        super().__init__(
+            f"The Iceberg catalog `{catalog}` at {address} cannot be reached: {reason}"
+            + (f", for {waited_seconds:.0f} s now. " if waited else ". ")
+            + (f"{undone.rstrip('.')}. " if undone else "")
+            + "See to it that it runs, and that `catalog_properties` of the profile name it; then run again."
+            + (" `catalog_timeout` is how long a run waits for it." if waited else "")
+        )
+        self.catalog = catalog
+        self.address = address
+        self.reason = reason
+        self.waited_seconds = waited_seconds
+
+
 class UntrustedServerError(SparkEvolveError):
     """A server whose certificate does not prove that it is the one that the profile names.
 

@@ -61,7 +61,10 @@ class SparkEvolveAdapter(IncrementalAdapter):
         credentials: SparkEvolveCredentials = config.credentials
         # `dbt debug` hands over a profile without a project.
         credentials.set_base_dir(Path(getattr(config, "project_root", None) or Path.cwd()))
-        self.catalog = IcebergCatalog(credentials.catalog_settings(), self.connections.cancellation)
+        self.catalog = IcebergCatalog(
+            credentials.catalog_settings(), self.connections.cancellation, credentials.catalog_timeout
+        )
+        self.connections.watch_catalog(self.catalog.check, self.catalog.check_after)
 
     @available.parse(lambda *a, **k: [])
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:

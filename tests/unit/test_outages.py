@@ -1,0 +1,319 @@
+"""A catalog that is away: what the error says, how soon it comes, and what is waited for."""
+
+import re
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog import Catalog
+from sqlalchemy.exc import OperationalError
+
+from dbt.adapters.sparkevolve import outages
+from dbt.adapters.sparkevolve.cancellation import Cancellation
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError
+from dbt.adapters.sparkevolve.outages import Watch, address, may_be_outage_in_spark, outage, refusal
+from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import append, columns, relation
+
+HOST = "127.0.0.1"
+SECRET = "not-for-others"
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def properties(kind: str, host: str, port: int) -> dict[str, Any]:
+    uris = {
+        "postgresql": f"postgresql+psycopg2://me:{SECRET}@{host}:{port}/lake",
+        "rest": f"http://{host}:{port}/catalog?password={SECRET}",
+        "hive": f"thrift://{host}:{port}",
+    }
+    return {"type": {"postgresql": "sql"}.get(kind, kind), "uri": uris[kind], "warehouse": "file:///tmp/w"}
+
+
+def gateway(kind: str, host: str, port: int, seconds: float, folder: Path) -> IcebergCatalog:
+    return IcebergCatalog(resolve("lake", properties(kind, host, port), folder), None, seconds)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    started = time.monotonic()
+    yield
+    assert time.monotonic() - started < seconds
+
+
+KINDS = ("postgresql", "rest", "hive")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_catalog_that_refuses_connections(kind: str, tmp_path: Path) -> None:
+    """At once, since a run that begins does not wait."""
+    port = closed_port()
+    catalog = gateway(kind, HOST, port, 60, tmp_path)
+    with within(10), pytest.raises(CatalogUnavailableError) as error:
+        catalog.check()
+    assert str(error.value.msg) == (
+        f"The Iceberg catalog `lake` at {HOST}:{port} cannot be reached: it refuses connections. See to it "
+        "that it runs, and that `catalog_properties` of the profile name it; then run again."
+    )
+    assert (error.value.catalog, error.value.address) == ("lake", f"{HOST}:{port}")
+    assert error.value.reason == "it refuses connections"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_catalog_without_an_address(kind: str, tmp_path: Path) -> None:
+    catalog = gateway(kind, "no-such-host.invalid", 1, 60, tmp_path)
+    with (
+        within(30),
+        pytest.raises(CatalogUnavailableError, match=r"no-such-host\.invalid:1 .* its name") as error,
+    ):
+        catalog.check()
+    assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_catalog_that_says_nothing(kind: str, tmp_path: Path) -> None:
+    with socket.create_server((HOST, 0)) as server:
+        catalog = gateway(kind, HOST, server.getsockname()[1], 1, tmp_path)
+        with within(10), pytest.raises(CatalogUnavailableError, match="it does not answer") as error:
+            catalog.find(relation("t"))
+        # What is left of a run does not wait again.
+        with within(3), pytest.raises(CatalogUnavailableError):
+            catalog.drop_branch(relation("t"), "b")
+    assert SECRET not in str(error.value)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    settings = resolve("lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/file/c.db"}, tmp_path)
+    with pytest.raises(CatalogUnavailableError, match="its file cannot be opened") as error:
+        IcebergCatalog(settings).check()
+    assert error.value.address == f"{tmp_path}/file/c.db"
+
+
+def operational(text: str) -> Exception:
+    return OperationalError("SELECT 1", {}, RuntimeError(text))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (operational("could not translate host name"), "its name cannot be resolved"),
+        (operational("FATAL:  the database system is starting up"), "it is starting or stopping"),
+        (operational("server closed the connection unexpectedly"), "it closed the connection"),
+        (operational("unable to open database file"), "its file cannot be opened"),
+        (operational("database is locked"), None),
+        (operational('FATAL:  password authentication failed for user "me"'), None),
+        (ConnectionRefusedError(111, "x"), "it refuses connections"),
+        (ConnectionResetError(104, "x"), "it closed the connection"),
+        (TimeoutError("x"), "it does not answer"),
+        (socket.gaierror(-2, "x"), "its name cannot be resolved"),
+        (FileNotFoundError("connection refused"), None),
+        (ValueError("connection refused"), None),
+    ],
+)
+def test_what_is_an_outage(error: Exception, reason: str | None) -> None:
+    assert outage(error) == reason
+
+
+@pytest.mark.parametrize(("status", "reason"), [(503, "it answers with HTTP 503"), (500, None), (404, None)])
+def test_an_answer_is_an_outage_only_if_a_gateway_gives_it(status: int, reason: str | None) -> None:
+    from pyiceberg.exceptions import ServerError
+    from requests import HTTPError, Response
+
+    response = Response()
+    response.status_code = status
+    error = ServerError("x")
+    error.__cause__ = HTTPError("connection refused", response=response)
+    assert outage(error) == reason
+
+
+def test_a_refusal_is_no_outage() -> None:
+    error = operational('connection to server failed: FATAL:  password authentication failed for user "me"\n')
+    assert refusal(error) == 'it refuses: password authentication failed for user "me"'
+    assert refusal(sqlite3.OperationalError("no")) == "its file cannot be opened (no)"
+    assert refusal(ValueError("no")) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"uri": f"postgresql+psycopg2://me:{SECRET}@h/lake"}, "h:5432"),
+        ({"uri": f"https://me:{SECRET}@h/x?token={SECRET}"}, "h:443"),
+        ({"uri": "thrift://h"}, "h:9083"),
+        ({"uri": "http://[::1]:8181/c"}, "::1:8181"),
+        ({"uri": "sqlite:////a/b.db"}, "/a/b.db"),
+        ({"uri": "http://h:port"}, "an address that cannot be read"),
+        ({"type": "glue", "glue.region": "eu-central-1"}, "AWS in eu-central-1"),
+        ({"type": "rest"}, "no address"),
+    ],
+)
+def test_an_address_has_no_secret(given: dict[str, str], text: str) -> None:
+    assert address(given) == text
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect: jdbc:postgresql", True),
+        ("Connect to http://h:1 [h/127.0.0.1] failed: Connection refused", True),
+        ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `t` cannot be found.", False),
+    ],
+)
+def test_what_may_be_an_outage_in_spark(message: str, expected: bool) -> None:
+    assert may_be_outage_in_spark(message) == expected
+
+
+class Failing:
+    """A question that meets an outage so many times, and then is answered."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+
+    def __call__(self) -> str:
+        if self.left:
+            self.left -= 1
+            raise ConnectionRefusedError(111, "refused")
+        return "answer"
+
+
+@pytest.fixture
+def watch(settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """A watch over a server that has answered once, with short pauses."""
+    monkeypatch.setattr(outages, "_LONGEST_PAUSE_SECONDS", 0.01)
+    made = Watch(settings, 5, Cancellation())
+    made._is_file = False
+    made.ask(Failing(0))
+    return made
+
+
+def test_an_outage_during_a_run_is_waited_out(watch: Watch) -> None:
+    assert watch.ask(Failing(20)) == "answer"
+
+
+def test_an_outage_is_not_waited_out_for_ever(watch: Watch) -> None:
+    watch._seconds = 1.2
+    with within(4), pytest.raises(CatalogUnavailableError) as error:
+        watch.ask(Failing(10**9), "It was not done")
+    assert error.value.waited_seconds >= 1.2
+    assert str(error.value.msg).endswith(
+        " It was not done. See to it that it runs, and that `catalog_properties` of the profile name it; "
+        "then run again. `catalog_timeout` is how long a run waits for it."
+    )
+    # Only once.
+    with within(0.5), pytest.raises(CatalogUnavailableError):
+        watch.ask(Failing(10**9))
+
+
+def test_a_run_that_was_cancelled_does_not_wait(watch: Watch) -> None:
+    thread = threading.Thread(target=watch._cancellation.cancel)
+    thread.start()
+    thread.join()
+    with within(1), pytest.raises(CatalogUnavailableError):
+        watch.ask(Failing(10**9))
+
+
+def test_another_error_is_handed_on_at_once(watch: Watch) -> None:
+    def fail() -> None:
+        raise ValueError("no outage")
+
+    with within(1), pytest.raises(ValueError, match="no outage"):
+        watch.ask(fail)
+
+
+@pytest.fixture
+def target(make_table: MakeTable, other: Catalog) -> SparkEvolveRelation:
+    """A table with a row, and a branch on which a run has loaded another."""
+    made = make_table(columns("id int"), [{"id": 1}])
+    table = other.load_table("db.t")
+    assert table.metadata.current_snapshot_id is not None
+    with table.manage_snapshots() as manage:
+        manage.create_branch(table.metadata.current_snapshot_id, "b", max_ref_age_ms=3_600_000)
+    append(table, [{"id": 2}], "b")
+    return made
+
+
+def rows(other: Catalog) -> list[int]:
+    return sorted(row["id"] for row in other.load_table("db.t").scan().to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("retries", [0, 4])
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_publication_waits_for_a_catalog_that_restarts(
+    lake: IcebergCatalog,
+    other: Catalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    retries: int,
+    is_made: bool,
+) -> None:
+    """It goes away while the commit is made, or before, and comes back two seconds later."""
+    lake._watch._is_file = False
+    base = lake.base(target, lambda: None)
+    real_commit, real_load = lake._commit, lake._catalog.load_table
+    away_until: list[float] = []
+
+    def commit(*args: Any) -> None:
+        if away_until:
+            real_commit(*args)
+            return
+        if is_made:
+            real_commit(*args)
+        away_until.append(time.monotonic() + 2)
+        raise ConnectionResetError("it goes away")
+
+    def load(*args: Any) -> Any:
+        if away_until and time.monotonic() < away_until[0]:
+            raise ConnectionRefusedError(111, "away")
+        return real_load(*args)
+
+    monkeypatch.setattr(lake, "_commit", commit)
+    monkeypatch.setattr(lake._catalog, "load_table", load)
+    assert lake.publish(target, base, "b", retries, lambda: None) == Published.YES
+    assert rows(other) == [1, 2]
+    assert set(other.load_table("db.t").metadata.refs) == {"main"}
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_publication_to_a_catalog_that_stays_away(
+    lake: IcebergCatalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    is_sent: bool,
+) -> None:
+    lake._watch._is_file = False
+    lake._watch._seconds = 1.2
+    base = lake.base(target, lambda: None)
+    real_load = lake._catalog.load_table
+    is_away = [not is_sent]
+
+    def fail(*args: Any) -> Any:
+        is_away[0] = True
+        raise ConnectionRefusedError(111, "away")
+
+    def load(*args: Any) -> Any:
+        return fail() if is_away[0] else real_load(*args)
+
+    monkeypatch.setattr(lake, "_commit", fail)
+    monkeypatch.setattr(lake._catalog, "load_table", load)
+    with within(6), pytest.raises((CatalogUnavailableError, PublishError)) as error:
+        lake.publish(target, base, "b", 4, lambda: None)
+    assert isinstance(error.value, PublishError if is_sent else CatalogUnavailableError)
+    text = str(error.value)
+    assert re.search(r"cannot be reached: it refuses connections, for \d s now\. ", text)
+    assert "away" not in text
+    if not is_sent:
+        assert f"The batch was not published: readers of {target} see the rows that were there." in text
