@@ -16,10 +16,12 @@ from pyiceberg.catalog import Catalog, load_catalog
 from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, resolve
 from dbt.adapters.sparkevolve.session import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
+from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
 from tests.functional.postgres import Postgres
 from tests.functional.rest_catalog import RestCatalog
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
+from tests.metadata_files import BadMetadataError, MetadataFiles
 
 # Small data, many statements: what makes each statement cheap.
 FAST = {
@@ -28,6 +30,42 @@ FAST = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.memory": "2g",
 }
+
+
+METADATA_FILES = pytest.StashKey[MetadataFiles]()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def metadata_files(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[MetadataFiles]:
+    """All metadata files that the tests write: each catalog has its warehouse in pytest's folder."""
+    parser = JavaParser()
+    files = MetadataFiles(tmp_path_factory.getbasetemp(), parser.refusal)
+    pytestconfig.stash[METADATA_FILES] = files
+    yield files
+    parser.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Check the metadata files that a test has written, before its own fixtures remove any.
+
+    A test that has failed already keeps its own error; what is found is shown beside it.
+    """
+    files = item.config.stash[METADATA_FILES]
+    try:
+        yield
+    except BaseException:
+        try:
+            files.check()
+        except BadMetadataError as exc:
+            item.add_report_section("call", "metadata", str(exc))
+        raise
+    else:
+        files.check()
+    finally:
+        files.forget_scenarios()
 
 
 @contextmanager

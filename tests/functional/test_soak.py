@@ -8,6 +8,7 @@ import pytest
 
 from tests.functional.harness import Scenario
 from tests.functional.worker import Worker
+from tests.metadata_files import MetadataFiles
 
 COLUMNS = [f"c{number}" for number in range(12)]
 KEYS = range(30)
@@ -56,7 +57,7 @@ def query(returned: list[str], batch: dict[int, Row]) -> str:
 
 
 def test_columns_come_and_go_and_processes_are_killed(
-    scenario: Scenario, request: pytest.FixtureRequest
+    scenario: Scenario, metadata_files: MetadataFiles, request: pytest.FixtureRequest
 ) -> None:
     runs = int(request.config.getoption("--soak"))
     chance = random.Random(runs)
@@ -96,6 +97,7 @@ def test_columns_come_and_go_and_processes_are_killed(
             assert outcome.success, outcome.message
             expected = wanted
             assert actual(scenario) == expected.table(), number
+        metadata_files.check()
         assert scenario.columns() == expected.columns
         now = scenario.field_ids()
         assert {name: now[name] for name in ids} == ids
