@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.update import SetPropertiesUpdate
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -30,6 +31,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.guards import commit
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 TYPES: dict[str, IcebergType] = {
@@ -102,6 +104,11 @@ def append(table: Table, rows: list[dict[str, object]], branch: str = "main") ->
         head = table.metadata.refs[branch].snapshot_id
         with table.manage_snapshots() as manage:
             manage.create_branch(head, branch, max_ref_age_ms=before.max_ref_age_ms)
+
+
+def written_at(table: Table, moment_ms: int) -> None:
+    """Let somebody commit to a table at a time."""
+    commit(table, (), (SetPropertiesUpdate(updates={"written": str(moment_ms)}),), seen_ms=moment_ms)
 
 
 def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: Exception | str) -> list[str]:

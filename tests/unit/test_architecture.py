@@ -120,11 +120,16 @@ def test_only_the_catalog_does_input_and_output_through_pyiceberg() -> None:
         for path in MODULES
         if any(within(m, "pyiceberg") and not any(within(m, p) for p in plain) for m in imported(path))
     }
-    # Its commits and its history are modules of their own; the others read what it has loaded.
-    readers = {"batch.py", "publication.py", "older_partitions.py"}
-    assert users == {"catalog.py", "commits.py", "schema_history.py", *readers}
+    # Its commits are modules of their own; the readers look at what it has loaded.
+    readers = {"schema_history.py", "batch.py", "publication.py", "older_partitions.py"}
+    assert users == {"catalog.py", "commits.py", "guards.py", *readers}
     catalogs = {name(path) for path in MODULES if any(within(m, "pyiceberg.catalog") for m in imported(path))}
-    assert catalogs == {"catalog.py"}
+    assert catalogs == {"catalog.py", "guards.py"}
+
+
+def test_every_commit_goes_through_the_guards() -> None:
+    callers = {name(path) for path in MODULES if ".commit_table(" in path.read_text(encoding="utf-8")}
+    assert callers == {"guards.py"}
 
 
 def test_the_catalog_and_the_statements_do_not_know_each_other() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -169,8 +170,13 @@ def test_bookkeeping_is_left_out_of_everything_but_the_rows(stage: Stage) -> Non
 class Staged:
     """A table that has files with the given metrics."""
 
+    metadata = SimpleNamespace(last_updated_ms=0)
+
     def __init__(self, field: NestedField, *files: DataFile) -> None:
         self._schema, self._files = Schema(field), files
+
+    def current_snapshot(self) -> None:
+        return None
 
     def schema(self) -> Schema:
         return self._schema

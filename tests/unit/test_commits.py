@@ -11,7 +11,7 @@ from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import IntegerType, LongType
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs, remove_old_metadata
+from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
     AddField,
@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetDoc,
     WidenType,
 )
+from dbt.adapters.sparkevolve.guards import remove_old_metadata
 from dbt.adapters.sparkevolve.publication import Published
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation, struct

@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import (
     RepeatedKeyError,
     SparkEvolveError,
     StatementError,
+    is_snapshot_gone,
     short_message,
 )
 from dbt.adapters.sparkevolve.evolution.plan import Refusal
@@ -281,6 +282,29 @@ def test_a_publication_that_always_met_others_says_how_often_it_was_tried() -> N
         "`t` once, and other writers had committed to the table meanwhile,"
         in PublishConflictError("`t`", 1).msg
     )
+
+
+def test_a_batch_whose_base_expired_was_not_loaded() -> None:
+    error = PublishConflictError("`lake`.`db`.`t`", 2, is_loaded=False)
+    assert error.msg == (
+        "It was tried to load the batch into `lake`.`db`.`t` 2 times, and each time other writers had "
+        "committed to the table meanwhile, and the snapshot that the run had started from had expired. The "
+        "table's rows are theirs, none of this run's is visible. Run the model again when the table is "
+        "quieter, or raise `commit_retries`."
+    )
+    assert not error.is_loaded
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("Cannot set sparkevolve_x to unknown snapshot: 7", True),
+        ("Cannot find snapshot with ID 7", True),
+        ("Cannot commit: stale table metadata", False),
+    ],
+)
+def test_a_snapshot_that_has_expired_is_told_by_its_words(message: str, answer: bool) -> None:
+    assert is_snapshot_gone(message) is answer
 
 
 def test_a_publication_that_was_refused_keeps_the_answer() -> None:

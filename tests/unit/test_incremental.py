@@ -3,6 +3,7 @@
 import json
 import os
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.planning import Node
 from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY, staging_properties
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, answering, append, columns, relation
+from tests.unit.helpers import SETTINGS, answering, append, columns, relation, written_at
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 MAIN = "`lake`.`db`.`t`"
@@ -154,7 +155,14 @@ def test_a_run_removes_branches_that_others_have_left(
     for name in (LEFT_OVER, LEFT_OVER.replace("_1_", "_2_"), branch_name(), "somebody_s"):
         with other.load_table("db.t").manage_snapshots() as manage:
             manage.create_branch(other.load_table("db.t").metadata.current_snapshot_id or 0, name)
+    real = time.time
     monkeypatch.setattr(catalog_module.time, "time", lambda: 10.0**10)
+    assert adapter.begin_load(TARGET).left_over == ()  # our clock may be ahead
+    written_at(other.load_table("db.t"), 10**13)
+    monkeypatch.setattr(catalog_module.time, "time", real)
+    assert adapter.begin_load(TARGET).left_over == ()  # somebody's clock was ahead
+    monkeypatch.setattr(catalog_module.time, "time", lambda: 10.0**10)
+    assert adapter.connections.sent == []
     adapter.connections.answers = [DbtRuntimeError("another run has removed it")]
     base = adapter.begin_load(TARGET)
     assert adapter.connections.sent == [
@@ -266,6 +274,60 @@ def test_a_table_that_has_moved_is_loaded_again_unless_it_was_the_last_time(
     assert not adapter.publish(load, is_last=False)
     assert refs(lake) == {"main"}
     assert xs(lake) == [1, 9]
+
+
+EXPIRED = "Cannot set `sparkevolve_x` to unknown snapshot: 7"
+
+
+@pytest.mark.parametrize("config", [{}, {"publish": "direct", "removed_columns": "keep"}])
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_base_that_has_expired_is_a_reason_to_begin_again(
+    adapter: Adapter, start: Start, config: dict[str, Any], is_last: bool
+) -> None:
+    load = start({"ID": 1}, batch="ID int", unique_key="id", **config)
+    adapter.connections.answers = [DbtRuntimeError(EXPIRED)]
+    cut_at_first = load.steps[0]
+    assert cut_at_first.startswith("ALTER TABLE")
+    for sql in load.steps:
+        adapter.execute(sql)
+    adapter.audit(load)
+    assert adapter.connections.sent == [cut_at_first]
+    adapter.execute("select 1")
+    assert adapter.connections.sent == [cut_at_first, "select 1"]
+    if not is_last:
+        assert adapter.publish(load, is_last) is False
+        return
+    with pytest.raises(PublishConflictError) as raised:
+        adapter.publish(load, is_last)
+    assert (raised.value.attempts, raised.value.is_loaded) == (5, False)
+
+
+def test_a_base_that_has_expired_when_a_load_is_tried_again(
+    adapter: Adapter, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog_module, "_FIRST_WAIT_SECONDS", 0.0)
+    load = start(ROW, unique_key="id")
+    cut_off, first = load.steps[:2]
+    adapter.execute(cut_off)
+    adapter.connections.answers = [DbtRuntimeError("Cannot commit"), DbtRuntimeError(EXPIRED)]
+    adapter.execute(first)
+    assert len(load.lost_branches) == 1
+    assert adapter.connections.sent == [cut_off, first, load.cut]
+    for sql in load.statements:
+        adapter.execute(sql)
+    assert len(adapter.connections.sent) == 3
+    assert adapter.publish(load, is_last=False) is False
+
+
+@pytest.mark.parametrize("text", [EXPIRED, "Cannot find snapshot with ID 7", "no such thing"])
+def test_only_the_cut_can_tell_that_a_base_has_expired(adapter: Adapter, start: Start, text: str) -> None:
+    """Another statement's text may have the words from anywhere."""
+    load = start(ROW, unique_key="id")
+    adapter.execute(load.steps[0])
+    adapter.connections.answers = [DbtRuntimeError(text)]
+    with pytest.raises(DbtRuntimeError):
+        adapter.execute(load.steps[1])
+    assert not load.is_overtaken
 
 
 def test_a_conflict_without_retries_is_told_as_what_it_is(

@@ -7,7 +7,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.table.update import RemoveSnapshotRefUpdate
+from pyiceberg.table.update import AddSchemaUpdate, RemoveSnapshotRefUpdate, SetCurrentSchemaUpdate
 from pyiceberg.transforms import (
     BucketTransform,
     DayTransform,
@@ -18,7 +18,7 @@ from pyiceberg.transforms import (
     VoidTransform,
     YearTransform,
 )
-from pyiceberg.types import IntegerType
+from pyiceberg.types import DecimalType, IcebergType, IntegerType, LongType, StringType
 
 from dbt.adapters.sparkevolve import branches, catalog
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
@@ -35,7 +35,7 @@ from dbt.adapters.sparkevolve.publication import (
 )
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import answering, append, columns, relation, struct
+from tests.unit.helpers import answering, append, columns, relation, struct, written_at
 
 OURS = "sparkevolve_ffffffff_1_00000000_0123abcd"
 HOUR = 3_600_000
@@ -149,6 +149,7 @@ def test_branches_of_runs_that_have_ended_are_left_over(
     loaded(other, OURS.replace("_1_", "_0_"), max_ref_age_ms=None)
     loaded(other, branches.branch_name(), max_ref_age_ms=1)
     loaded(other, "somebody_s", max_ref_age_ms=1)
+    written_at(other.load_table("db.t"), head_ms + 99 * HOUR)
     table = lake.load(target)
     found = {hours: left_over(table, head_ms + hours * HOUR) for hours in (1, 2, 3, 48, 49)}
     assert found == {
@@ -170,6 +171,12 @@ def test_the_age_of_a_branch_is_that_of_its_last_snapshot(
     snapshot = table.snapshot_by_name(OURS)
     assert snapshot is not None
     assert snapshot.timestamp_ms > (lake.base(target, no_wap).cut_at_ms or 0)
+    # This machine's clock may be ahead: somebody has to have written at that time, too.
+    assert left_over(table, snapshot.timestamp_ms + 99 * HOUR) == ()
+    written_at(table, snapshot.timestamp_ms + HOUR)
+    assert left_over(lake.load(target), snapshot.timestamp_ms + 99 * HOUR) == ()
+    written_at(lake.load(target), snapshot.timestamp_ms + HOUR + 1)
+    table = lake.load(target)
     assert left_over(table, snapshot.timestamp_ms + HOUR) == ()
     assert left_over(table, snapshot.timestamp_ms + HOUR + 1) == (OURS,)
 
@@ -248,10 +255,79 @@ def test_an_empty_table_has_moved_if_it_has_a_snapshot(
     assert not lake.has_moved(target, base)
     append(other.load_table("db.t"), [{"id": 3}])
     assert lake.has_moved(target, base)
-    other.commit_table(
-        other.load_table("db.t"), (), (RemoveSnapshotRefUpdate.model_validate({"ref-name": "main"}),)
-    )
+    # The model may have read the row, though it is gone.
+    without_main(other)
+    assert lake.has_moved(target, base)
+    assert not lake.has_moved(target, lake.base(target, no_wap))
+
+
+@pytest.mark.parametrize("ref", ["main", "audit"])
+def test_a_commit_that_was_rolled_back_is_noticed(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, ref: str
+) -> None:
+    """The branch is where it was, and the model may have read what was there meanwhile."""
+    target = make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
+    table = other.load_table("db.t")
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    if ref != "main":
+        table.manage_snapshots().create_branch(head, ref).commit()
+    base = lake.base(target, lambda: ref)
+    loaded(other, "b", 2)
     assert not lake.has_moved(target, base)
+    append(other.load_table("db.t"), [{"id": 3}], ref)
+    other.load_table("db.t").manage_snapshots().create_branch(head, ref).commit()
+    assert lake.load(target).metadata.refs[ref].snapshot_id == base.head
+    assert lake.has_moved(target, base)
+    assert publish(lake, base) == Published.MOVED
+    again = lake.base(target, lambda: ref)
+    assert not lake.has_moved(target, again)
+    assert publish(lake, again) == Published.YES
+    assert ids(lake, ref) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("written", "now", "outcome"),
+    [
+        (IntegerType(), StringType(), Published.MOVED),
+        (LongType(), IntegerType(), Published.MOVED),
+        (IntegerType(), LongType(), Published.YES),
+        (DecimalType(9, 2), DecimalType(12, 2), Published.YES),
+        (DecimalType(9, 2), DecimalType(12, 3), Published.MOVED),
+        (IntegerType(), struct(3, x=IntegerType()), Published.MOVED),
+        (struct(3, x=IntegerType()), struct(3, x=StringType()), Published.MOVED),
+        (struct(3, x=IntegerType()), struct(3, x=IntegerType(), y=StringType()), Published.YES),
+    ],
+)
+def test_what_was_loaded_is_not_published_as_another_type(
+    lake: IcebergCatalog,
+    other: Catalog,
+    make_table: MakeTable,
+    written: IcebergType,
+    now: IcebergType,
+    outcome: Published,
+) -> None:
+    """`CREATE OR REPLACE` gives `v` its old id with another type, and moves no branch of an empty table."""
+    target = make_table(columns("id int, v", v=written), [{"id": 1, "v": None}])
+    loaded(other, "b", 2)
+    replaced = columns("id int, v", v=now).model_copy(update={"schema_id": 1})
+    updates = (
+        AddSchemaUpdate.model_validate({"schema": replaced}),
+        SetCurrentSchemaUpdate.model_validate({}),
+    )
+    other.commit_table(other.load_table("db.t"), (), updates)
+    assert lake.load(target).schema().find_type("v") == now
+    assert publish(lake, lake.base(target, no_wap)) == outcome
+
+
+def test_the_same_table_under_another_uuid_has_moved(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    target = make_table(columns("id int"))
+    base = lake.base(target, no_wap)
+    other.drop_table("db.t")
+    make_table(columns("id int"))
+    assert lake.has_moved(target, base)
 
 
 def test_the_files_that_a_load_has_added(
@@ -361,10 +437,11 @@ def test_a_branch_is_published_in_one_commit_that_removes_it(
 def test_how_long_main_keeps_its_snapshots_stays(
     lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
 ) -> None:
-    base = lake.base(target, no_wap)
+    head = lake.base(target, no_wap).head
     table = other.load_table("db.t")
     with table.manage_snapshots() as manage:
-        manage.create_branch(base.head or 0, "main", max_snapshot_age_ms=7 * HOUR, min_snapshots_to_keep=3)
+        manage.create_branch(head or 0, "main", max_snapshot_age_ms=7 * HOUR, min_snapshots_to_keep=3)
+    base = lake.base(target, no_wap)
     loaded(other, "b", 2, max_ref_age_ms=HOUR)
     assert publish(lake, base) == Published.YES
     main = lake.load(target).metadata.refs["main"]

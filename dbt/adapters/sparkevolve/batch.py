@@ -43,6 +43,7 @@ class StagedBatch:
 
     Attributes:
         schema: the exact types of what the model returned.
+        written_ms: when it was staged, by Spark's clock, in milliseconds since the epoch.
         rows: how many rows it has.
         columns_without_null: folded names of the top-level columns that are known to hold no NULL. Of a
             struct, a list or a map Iceberg counts none: they are known once the rows were asked.
@@ -59,6 +60,8 @@ class StagedBatch:
         """
         fields = [field for field in table.schema().fields if fold(field.name) not in bookkeeping]
         self.schema: Schema = Schema(*fields)
+        snapshot = table.current_snapshot()
+        self.written_ms: int = snapshot.timestamp_ms if snapshot else table.metadata.last_updated_ms
         files = [task.file for task in table.scan().plan_files()]
         self.rows: int = sum(f.record_count for f in files if f.content == DataFileContent.DATA)
         self.columns_without_null = frozenset(

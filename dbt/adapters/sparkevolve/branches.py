@@ -37,7 +37,7 @@ def is_left_over(name: str, expires_ms: int, now_ms: int) -> bool:
     Args:
         name: the branch's name.
         expires_ms: when its time is over, in milliseconds since the epoch.
-        now_ms: the time now, likewise.
+        now_ms: the time now, see ``staging.certain_ms``.
     """
     match = _NAME.fullmatch(name)
     if match is None or match[3] == _process_part():

@@ -21,7 +21,7 @@ from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
-from pyiceberg.table.update import AssertTableUUID, TableRequirement, TableUpdate
+from pyiceberg.table.update import AssertRefSnapshotId, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
@@ -31,7 +31,6 @@ from dbt.adapters.sparkevolve.commits import (
     COMMENT_PROPERTY,
     commit_changes,
     commit_docs,
-    remove_old_metadata,
 )
 from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
@@ -49,19 +48,24 @@ from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.guards import commit
 from dbt.adapters.sparkevolve.outages import Watch, may_be_outage_in_spark, outage, refusal
 from dbt.adapters.sparkevolve.publication import (
     Base,
     Head,
     Published,
+    can_read,
     descends_from,
+    has_moved,
     has_news,
     is_as_cut,
+    is_same_table,
     is_wap_enabled,
     left_over,
     partitions,
     publication,
     removal,
+    written_ms,
 )
 from dbt.adapters.sparkevolve.relation import table_identifier
 from dbt.adapters.sparkevolve.schema_history import schema_history
@@ -230,8 +234,7 @@ class IcebergCatalog:
 
     def has_moved(self, relation: BaseRelation, base: Base) -> bool:
         """Tell whether somebody has committed to the table's branch since ``base``."""
-        ref = self.load(relation).metadata.refs.get(base.ref)
-        return (ref.snapshot_id if ref is not None else None) != base.head
+        return has_moved(self.load(relation).metadata, base)
 
     def check_columns(self, relation: BaseRelation, base: Base, columns: Sequence[str]) -> None:
         """See whether a table is still the one that a run started from, and has these columns.
@@ -240,7 +243,7 @@ class IcebergCatalog:
             TableChangedError: it is another, or it has not.
         """
         table = self.find(relation)
-        if table is None or table.metadata.table_uuid != base.table.metadata.table_uuid:
+        if table is None or not is_same_table(table.metadata, base):
             raise TableChangedError(str(relation), ())
         names_ = {field.name for field in table.schema().fields}
         gone = [quote(name) for name in columns if name not in names_]
@@ -268,6 +271,7 @@ class IcebergCatalog:
         branch: str,
         retries: int,
         fast_forward: Callable[[], None],
+        elapsed_ms: Callable[[], int] = lambda: 0,
     ) -> Published:
         """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -282,6 +286,7 @@ class IcebergCatalog:
             retries: how often to try again when somebody else has changed something else of the table, or
                 the answer was lost.
             fast_forward: moves the table's branch through Spark, for a table that PyIceberg cannot commit to.
+            elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
 
         Raises:
             PublishError: the catalog refused, or it is not known whether it did.
@@ -297,11 +302,13 @@ class IcebergCatalog:
                 current = refs[base.ref].snapshot_id if base.ref in refs else None
                 if tried is not None and descends_from(table, current, tried):
                     return Published.YES
-                if current != base.head or not is_as_cut(refs.get(branch)):
+                if has_moved(table.metadata, base) or not is_as_cut(refs.get(branch)):
                     return Published.MOVED
                 if number > retries:
                     break
                 head = refs[branch].snapshot_id
+                if not can_read(table.metadata, head):
+                    return Published.MOVED
                 if not has_news(table, head, base.cut_at):
                     return Published.NOTHING_NEW
                 self._cancellation.check("The batch was not published", str(relation), False)
@@ -309,7 +316,8 @@ class IcebergCatalog:
                 if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
                     fast_forward()
                 else:
-                    self._commit(table, *publication(table.metadata, base, branch, head))
+                    seen_ms = written_ms(table.metadata, head) + elapsed_ms()
+                    self._commit(table, *publication(table.metadata, base, branch, head), seen_ms)
                 return Published.YES
             except RunCancelledError:
                 raise
@@ -343,8 +351,8 @@ class IcebergCatalog:
         def attempt(table: Table) -> None:
             metadata = table.metadata
             if branch in metadata.refs and metadata.format_version <= NEWEST_FORMAT_TO_COMMIT:
-                same = AssertTableUUID(uuid=metadata.table_uuid)
-                self._commit(table, (same,), (removal(branch),))
+                seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
+                self._commit(table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
 
         self._retry(relation, attempt, _DROP_RETRIES)
 
@@ -366,12 +374,13 @@ class IcebergCatalog:
         *,
         source: Schema,
         invocation_id: str,
-        table: Table | None = None,
+        base: Base | None = None,
+        seen_ms: int = 0,
     ) -> EvolutionPlan:
         """Make all changes of a plan in one commit, with a record of it; without changes, make no commit.
 
-        Each attempt loads the table again and decides again, so what another writer, or an attempt whose
-        answer was lost, has done in the meantime is not done twice.
+        Each attempt loads the table directly before it decides and commits, so what another writer, or an
+        attempt whose answer was lost, has done in the meantime is neither done twice nor undone.
 
         Args:
             relation: the table.
@@ -379,13 +388,15 @@ class IcebergCatalog:
             retries: how often to try again after a conflict.
             source: the schema of the batch, for the record.
             invocation_id: of the dbt command, for the record.
-            table: the table, if it was loaded just now.
+            base: what the run started from, if it has to be the same table still.
+            seen_ms: a time that a clock of other writers has passed, in milliseconds since the epoch.
 
         Returns:
             The plan that was carried out, with the changes that were made by this call.
 
         Raises:
             NotIcebergError: the catalog has no such table.
+            TableChangedError: another table has taken the name since ``base``.
             CommitConflictError: each attempt met another writer.
             SchemaCommitError: the catalog refused the changes.
         """
@@ -395,6 +406,8 @@ class IcebergCatalog:
 
         def attempt(table: Table) -> EvolutionPlan:
             nonlocal tried, lost, outages
+            if base is not None and not is_same_table(table.metadata, base):
+                raise TableChangedError(str(relation), ())
             plan = decide(table.schema(), table_facts(table))
             if lost is not None and tried is not None:
                 if not plan.changes:
@@ -408,7 +421,7 @@ class IcebergCatalog:
             tried = plan
             try:
                 self._watch.limited(
-                    lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source))
+                    lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms)
                 )
             except Exception as exc:
                 if _is_conflict(exc):
@@ -423,7 +436,7 @@ class IcebergCatalog:
             return plan
 
         try:
-            return self._retry(relation, attempt, retries, table)
+            return self._retry(relation, attempt, retries)
         except CommitConflictError as exc:
             # The last conflict may have been with what is wanted here, or with our own commit.
             now = self.load(relation)
@@ -469,22 +482,23 @@ class IcebergCatalog:
         return schema_history(self.load(relation))
 
     def _commit(
-        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+        self,
+        table: Table,
+        requirements: tuple[TableRequirement, ...],
+        updates: tuple[TableUpdate, ...],
+        seen_ms: int = 0,
     ) -> None:
-        response = self._watch.limited(lambda: self._catalog.commit_table(table, requirements, updates))
-        remove_old_metadata(table, response.metadata)
+        self._watch.limited(lambda: commit(table, requirements, updates, seen_ms=seen_ms))
 
     def _retry(
         self,
         relation: BaseRelation,
         attempt: Callable[[Table], Result],
         retries: int,
-        loaded: Table | None = None,
     ) -> Result:
         for number in range(retries + 1):
-            table = loaded if loaded is not None and number == 0 else self.load(relation)
             try:
-                return attempt(table)
+                return attempt(self.load(relation))
             except Exception as exc:
                 if not _is_conflict(exc):
                     raise

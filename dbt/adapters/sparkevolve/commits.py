@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
-from pyiceberg.table import Table, TableProperties
-from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.table.update.schema import UpdateSchema
-from pyiceberg.utils.properties import property_as_bool
 
+from dbt.adapters.sparkevolve import guards
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
@@ -22,11 +22,21 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 COMMENT_PROPERTY = "comment"
 
 
-def commit_changes(table: Table, changes: Sequence[Change], invocation_id: str, source: str) -> None:
-    """Commit the changes; PyIceberg makes the catalog check that the schema is still the one they are for."""
+def commit_changes(
+    table: Table, changes: Sequence[Change], invocation_id: str, source: str, seen_ms: int = 0
+) -> None:
+    """Commit the changes; the catalog checks that the schema is still the one they were decided on for.
+
+    Args:
+        table: the table, loaded directly before.
+        changes: the changes; none are no commit.
+        invocation_id: of the dbt command, for the record.
+        source: the fingerprint of the batch, for the record.
+        seen_ms: see ``guards.commit``.
+    """
     if not changes:
         return
-    with _in_short(table, changes).transaction() as transaction:
+    with _in_short(table, seen_ms, changes).transaction() as transaction:
         with transaction.update_schema() as update:
             for change in changes:
                 _stage(update, change)
@@ -40,7 +50,7 @@ def commit_changes(table: Table, changes: Sequence[Change], invocation_id: str, 
 
 def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> None:
     """Commit descriptions of a table, if not None, and of columns by their exact names."""
-    with _in_short(table).transaction() as transaction:
+    with _in_short(table, 0).transaction() as transaction:
         if docs:
             with transaction.update_schema() as update:
                 for name, doc in docs.items():
@@ -49,39 +59,16 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> N
             transaction.set_properties({COMMENT_PROPERTY: comment})
 
 
-def remove_old_metadata(table: Table, committed: TableMetadata) -> None:
-    """Delete the metadata files that a commit has taken off a table's list, if the table is set up for that.
-
-    PyIceberg does so after a commit by its transactions, and Iceberg's Java library after each of its own;
-    neither looks for files that another's commit has left.
-
-    Args:
-        table: the table as it was before the commit.
-        committed: the metadata that the commit has made.
-    """
-    default = TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT
-    setting = TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED
-    if not property_as_bool(committed.properties, setting, default):
-        return
-    listed = {entry.metadata_file for entry in committed.metadata_log}
-    for entry in table.metadata.metadata_log:
-        if entry.metadata_file not in listed:
-            try:
-                table.io.delete(entry.metadata_file)
-            except OSError:
-                continue  # maintenance was faster, or may do it: the commit is made
-
-
 def iso(moment: datetime) -> str:
     """Return a time to the second, with its offset."""
     return moment.isoformat(timespec="seconds")
 
 
-def _in_short(table: Table, changes: Sequence[Change] = ()) -> Table:
+def _in_short(table: Table, seen_ms: int, changes: Sequence[Change] = ()) -> Table:
     """Return the table without what a change of its schema does not look at.
 
     A transaction of PyIceberg 0.12 copies the metadata with all that is in it about ten times: a second,
-    after a hundred runs with a column more in each. The catalog makes the commit from a copy of its own.
+    after a hundred runs with a column more in each. The commit is made to the whole table.
     """
     metadata = table.metadata
     slim: dict[str, Any] = {name: [] for name in ("snapshots", "snapshot_log", "statistics")}
@@ -91,7 +78,27 @@ def _in_short(table: Table, changes: Sequence[Change] = ()) -> Table:
         needed = {metadata.current_schema_id, newest}
         slim["schemas"] = [schema for schema in metadata.schemas if schema.schema_id in needed]
     in_short = metadata.model_copy(update=slim)
-    return Table(table.name(), in_short, table.metadata_location, table.io, table.catalog, table.config)
+    catalog: Any = _Whole(table, seen_ms)
+    return Table(table.name(), in_short, table.metadata_location, table.io, catalog, table.config)
+
+
+class _Whole:
+    """Stands for the catalog of a table in short: what is committed to it is committed to the whole table."""
+
+    def __init__(self, table: Table, seen_ms: int) -> None:
+        self._table = table
+        self._seen_ms = seen_ms
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """Commit, see PyIceberg's ``Catalog``."""
+        return guards.commit(
+            self._table, requirements, updates, seen_ms=self._seen_ms, decided_on_schema=True
+        )
+
+    def _delete_old_metadata(self, *_: Any) -> None:
+        """PyIceberg asks for this after each commit; it is done in ``guards.commit``."""
 
 
 def _stage(update: UpdateSchema, change: Change) -> None:

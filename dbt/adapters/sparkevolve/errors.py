@@ -227,19 +227,27 @@ class PublishConflictError(SparkEvolveError):
 
     Attributes:
         relation: the rendered name of the table.
-        attempts: how often the batch was loaded.
+        attempts: how often it was tried to load the batch.
+        is_loaded: whether it was loaded the last time.
     """
 
-    def __init__(self, relation: str, attempts: int) -> None:
+    def __init__(self, relation: str, attempts: int, *, is_loaded: bool = True) -> None:
         times = f"{attempts} times, and each time" if attempts != 1 else "once, and"
+        others = "other writers had committed to the table meanwhile"
+        what = (
+            f"The batch was loaded into {relation} {times} {others}, so it was not published: it would have "
+            "undone what they did."
+            if is_loaded
+            else f"It was tried to load the batch into {relation} {times} {others}, and the snapshot that "
+            "the run had started from had expired."
+        )
         super().__init__(
-            f"The batch was loaded into {relation} {times} other writers had "
-            "committed to the table meanwhile, so it was not published: it would have undone what they did. "
-            "The table's rows are theirs, none of this run's is visible. Run the model again when the table "
-            "is quieter, or raise `commit_retries`."
+            f"{what} The table's rows are theirs, none of this run's is visible. Run the model again when "
+            "the table is quieter, or raise `commit_retries`."
         )
         self.relation = relation
         self.attempts = attempts
+        self.is_loaded = is_loaded
 
 
 class PublishError(SparkEvolveError):
@@ -501,6 +509,16 @@ _CONFLICT = re.compile(
 def is_conflict(message: str) -> bool:
     """Tell whether a statement failed because another writer committed to its table at the same time."""
     return _CONFLICT.search(message) is not None
+
+
+_SNAPSHOT_GONE = re.compile(
+    r"unknown snapshot|cannot find snapshot|snapshot .{0,40}does not exist", re.IGNORECASE
+)
+
+
+def is_snapshot_gone(message: str) -> bool:
+    """Tell whether a statement failed because the snapshot that it starts from has expired meanwhile."""
+    return _SNAPSHOT_GONE.search(message) is not None
 
 
 def short_message(text: str) -> str:

@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     TableChangedError,
     is_conflict,
+    is_snapshot_gone,
 )
 from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
@@ -131,9 +132,12 @@ class IncrementalAdapter(PlanningAdapter):
             int(settings["commit_retries"]),
             source=batch.schema,
             invocation_id=get_invocation_id(),
-            table=base.table,
+            base=base,
+            seen_ms=batch.written_ms,
         )
-        load = Load(target, staged, base, batch, plan, settings, int(time.time() * 1000))
+        # Of two clocks the later one: a branch that is kept too long does no harm.
+        now_ms = max(int(time.time() * 1000), batch.written_ms)
+        load = Load(target, staged, base, batch, plan, settings, now_ms)
         self._node.load = load
         return load
 
@@ -170,9 +174,10 @@ class IncrementalAdapter(PlanningAdapter):
         Raises:
             AuditError: rows fail; nothing was published.
         """
+        load.ended_at = time.monotonic()
         audits = load.settings["audits"]
         # Without rows in the batch, files on the branch hold what a DELETE has copied.
-        if not audits or load.branch is None or not load.batch.rows:
+        if not audits or load.branch is None or not load.batch.rows or load.is_overtaken:
             return
         files = self.catalog.added_files(load.target, load.branch)
         if not files:
@@ -226,6 +231,13 @@ class IncrementalAdapter(PlanningAdapter):
             PublishConflictError: the table has moved, and this was the last attempt.
             PublishError: the catalog refused.
         """
+        retries = int(load.settings["commit_retries"])
+        if load.is_overtaken:
+            if is_last:
+                raise PublishConflictError(str(load.target), retries + 1, is_loaded=False)
+            logger.info(f"What this run started from in {load.target} has expired: loading again")
+            self._drop_branches(load)
+            return False
         if load.branch is None or not load.is_published:
             return True
 
@@ -233,8 +245,9 @@ class IncrementalAdapter(PlanningAdapter):
             for sql in load.fast_forward:
                 self.execute(sql)
 
-        retries = int(load.settings["commit_retries"])
-        outcome = self.catalog.publish(load.target, load.base, load.branch, retries, fast_forward)
+        outcome = self.catalog.publish(
+            load.target, load.base, load.branch, retries, fast_forward, load.elapsed_ms
+        )
         if outcome == Published.MOVED:
             if is_last:
                 raise PublishConflictError(str(load.target), retries + 1)
@@ -285,6 +298,9 @@ class IncrementalAdapter(PlanningAdapter):
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> "tuple[Any, agate.Table]":
         """Run a statement; a step of a load also once more where that is safe, and with errors that help."""
+        load = self._node.load
+        if load is not None and load.is_overtaken and sql.strip() in load.steps:
+            return _done()
         try:
             answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
             return answer
@@ -303,6 +319,8 @@ class IncrementalAdapter(PlanningAdapter):
             if "MERGE_CARDINALITY_VIOLATION" in str(exc):
                 raise self._repeated_key(load) from exc
             self._see_what_others_did(load, exc)
+            if _is_overtaken(load, sql, exc):
+                return _done()
             step = _step(load, sql)
             if step is None or not is_conflict(str(exc)):
                 raise
@@ -347,7 +365,12 @@ class IncrementalAdapter(PlanningAdapter):
     def _run_steps(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         answer: tuple[Any, agate.Table] | None = None
         for sql in load.steps[: step + 1]:
-            answer = super().execute(sql)
+            try:
+                answer = super().execute(sql)
+            except DbtRuntimeError as exc:
+                if not _is_overtaken(load, sql, exc):
+                    raise
+                return _done()
         assert answer is not None
         return answer
 
@@ -361,14 +384,11 @@ class IncrementalAdapter(PlanningAdapter):
         Raises:
             ConnectionLostError: the connection was lost again and again.
         """
-        from dbt_common.clients.agate_helper import empty_table
-
-        done = (AdapterResponse("OK"), empty_table())  # type: ignore[no-untyped-call]
         lost: ConnectionLostError | None = None
         for _ in range(_MOST_CONNECTIONS_LOST):
             self.connections.reconnect()
             if load.has_committed(step, self.catalog.head(load.target, str(load.branch))):
-                return done
+                return _done()
             logger.info(
                 f"The connection to Spark was lost: loading into {load.target} again, on a new branch"
             )
@@ -389,6 +409,20 @@ class IncrementalAdapter(PlanningAdapter):
         _, rows = super().execute(query, fetch=True)
         examples = [tuple(None if value is None else str(value) for value in row) for row in rows]
         return RepeatedKeyError(str(load.target), load.plan.unique_key, examples)
+
+
+def _done() -> "tuple[Any, agate.Table]":
+    """Return the answer to a statement that has been run already, or is not to be."""
+    from dbt_common.clients.agate_helper import empty_table
+
+    return AdapterResponse("OK"), empty_table()  # type: ignore[no-untyped-call]
+
+
+def _is_overtaken(load: Load, sql: str, error: DbtRuntimeError) -> bool:
+    """Tell, and note, whether a branch cannot be cut because the snapshot to cut it from has expired."""
+    if sql.strip() == load.cut and is_snapshot_gone(str(error)):
+        load.is_overtaken = True
+    return load.is_overtaken
 
 
 def _step(load: Load | None, sql: str) -> int | None:

@@ -1,5 +1,6 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -41,6 +42,8 @@ class Load:
         branch: the branch of the table that the batch is loaded into; None where it goes straight in.
         lost_branches: branches that were given up, which the server may still write to.
         is_visible: whether what was loaded into a branch was published.
+        is_overtaken: whether what it starts from is gone, so that it can only begin again.
+        ended_at: when the last statement ended, by this process's own monotonic clock, in seconds.
     """
 
     target: SparkEvolveRelation
@@ -53,9 +56,15 @@ class Load:
     branch: str | None = field(init=False)
     lost_branches: list[str] = field(init=False, default_factory=list)
     is_visible: bool = field(init=False, default=False)
+    is_overtaken: bool = field(init=False, default=False)
+    ended_at: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.branch = branches.branch_name() if self._needs_branch else None
+
+    def elapsed_ms(self) -> int:
+        """Return how long ago the last statement ended, in milliseconds."""
+        return int((time.monotonic() - self.ended_at) * 1000)
 
     @property
     def _needs_branch(self) -> bool:

@@ -3,21 +3,25 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import SnapshotRef
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.update import (
+    AssertCurrentSchemaId,
     AssertRefSnapshotId,
-    AssertTableUUID,
     RemoveSnapshotRefUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
 )
 from pyiceberg.transforms import VoidTransform
+from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve import branches
+from dbt.adapters.sparkevolve import branches, staging
 from dbt.adapters.sparkevolve.evolution.partitions import Part, part
+from dbt.adapters.sparkevolve.evolution.types import is_widening
+from dbt.adapters.sparkevolve.guards import newest_ms
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
@@ -97,8 +101,14 @@ def partitions(table: Table) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def left_over(table: Table, now_ms: int) -> tuple[str, ...]:
-    """Return the branches of ours whose runs have ended, sorted."""
+def left_over(table: Table, own_ms: int) -> tuple[str, ...]:
+    """Return the branches of ours whose runs have ended, sorted.
+
+    Args:
+        table: the table.
+        own_ms: the time by this machine's clock, in milliseconds since the epoch.
+    """
+    now_ms = staging.certain_ms(own_ms, newest_ms(table.metadata))
     found = []
     for name, ref in table.metadata.refs.items():
         snapshot = table.metadata.snapshot_by_id(ref.snapshot_id)
@@ -115,6 +125,72 @@ def is_as_cut(branch: SnapshotRef | None) -> bool:
     `main`, without what the run had deleted before. Only the one that was cut off says how long it is kept.
     """
     return branch is not None and branch.max_ref_age_ms is not None
+
+
+def is_same_table(metadata: TableMetadata, base: Base) -> bool:
+    """Tell whether the table is the one of ``base``, and not another that was made under its name."""
+    return metadata.table_uuid == base.table.metadata.table_uuid
+
+
+def has_moved(metadata: TableMetadata, base: Base) -> bool:
+    """Tell whether somebody has committed to the table's branch since ``base``, or made another table.
+
+    Also if the branch is back where it was: the model may have read a commit that was rolled back since. The
+    log of `main` tells. Other branches have none: there a snapshot that was made since, and is on no branch
+    any more, counts as such a commit.
+    """
+    before = base.table.metadata
+    ref = metadata.refs.get(base.ref)
+    if not is_same_table(metadata, base) or (ref.snapshot_id if ref is not None else None) != base.head:
+        return True
+    if base.ref == MAIN_BRANCH:
+        return metadata.snapshot_log[-1:] != before.snapshot_log[-1:]
+    known = {snapshot.snapshot_id for snapshot in before.snapshots}
+    made = [s.snapshot_id for s in metadata.snapshots if s.parent_snapshot_id == base.head]
+    return not {snapshot_id for snapshot_id in made if snapshot_id not in known} <= _on_branches(metadata)
+
+
+def _on_branches(metadata: TableMetadata) -> set[int]:
+    found: set[int] = set()
+    for ref in metadata.refs.values():
+        head: int | None = ref.snapshot_id
+        while head is not None and head not in found:
+            found.add(head)
+            snapshot = metadata.snapshot_by_id(head)
+            head = snapshot.parent_snapshot_id if snapshot is not None else None
+    return found
+
+
+def can_read(metadata: TableMetadata, snapshot_id: int) -> bool:
+    """Tell whether the table's schema reads what a snapshot has written, as the same columns.
+
+    Not in a table that was replaced meanwhile (`CREATE OR REPLACE TABLE`): its columns take the ids of those
+    that had their names, whatever types they have.
+    """
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    if snapshot is None or snapshot.schema_id is None or snapshot.schema_id == metadata.current_schema_id:
+        return True
+    written = metadata.schema_by_id(snapshot.schema_id)
+    if written is None:
+        return True
+    now = index_by_id(metadata.schema())
+    return all(
+        _reads(field.field_type, now[field_id].field_type)
+        for field_id, field in index_by_id(written).items()
+        if field_id in now
+    )
+
+
+def _reads(written: IcebergType, now: IcebergType) -> bool:
+    if written.is_primitive and now.is_primitive:
+        return written == now or is_widening(written, now)
+    return type(written) is type(now)
+
+
+def written_ms(metadata: TableMetadata, snapshot_id: int) -> int:
+    """Return when a snapshot was made, by the clock of whoever made it, in milliseconds since the epoch."""
+    snapshot = metadata.snapshot_by_id(snapshot_id)
+    return snapshot.timestamp_ms if snapshot is not None else 0
 
 
 def has_news(table: Table, head: int, base: int | None) -> bool:
@@ -149,7 +225,8 @@ def publication(
     }
     moved = {"ref-name": base.ref, "type": "branch", "snapshot-id": head, **retention}
     requirements = (
-        AssertTableUUID(uuid=metadata.table_uuid),
+        # What was loaded can be read with this schema, see `can_read`.
+        AssertCurrentSchemaId.model_validate({"current-schema-id": metadata.current_schema_id}),
         AssertRefSnapshotId.model_validate({"ref": base.ref, "snapshot-id": base.head}),
         AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head}),
     )

@@ -85,6 +85,18 @@ def is_abandoned(properties: Mapping[str, str], written_ms: int, now_ms: int) ->
     return now_ms - written_ms > ABANDONED_AFTER_MS
 
 
+def certain_ms(own_ms: int, seen_ms: int) -> int:
+    """Return the time that it is for sure, to tell by whether another machine's run has ended.
+
+    Neither this machine's clock nor that of whoever wrote to the table last may be ahead: the earlier counts.
+
+    Args:
+        own_ms: the time by this machine's clock, in milliseconds since the epoch.
+        seen_ms: the newest time that the model's table knows of, likewise; 0 if there is no table.
+    """
+    return min(own_ms, seen_ms)
+
+
 def is_running(pid: int) -> bool:
     """Tell whether this machine runs a process with the id ``pid``."""
     try:
