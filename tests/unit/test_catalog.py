@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ForbiddenError
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -31,6 +31,7 @@ from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     EvolutionRefusedError,
+    FilesLeftError,
     NotIcebergError,
     SchemaCommitError,
     StagedBatchGoneError,
@@ -843,6 +844,63 @@ def test_purging_what_is_not_there_does_nothing(lake: IcebergCatalog, make_table
     lake.purge(target)
     lake.purge(relation("never", schema="absent"))
     assert lake.table_names("db") == frozenset()
+
+
+@pytest.mark.parametrize("suffix", ["snap-*.avro", "*-m0.avro"])
+def test_a_table_whose_files_are_gone_is_dropped(
+    lake: IcebergCatalog, make_table: MakeTable, suffix: str
+) -> None:
+    target = make_table(columns("a int"), [{"a": 1}])
+    gone = next(Path(lake.load(target).location().removeprefix("file://")).rglob(suffix))
+    gone.unlink()
+    with pytest.raises(FilesLeftError) as raised:
+        lake.purge(target)
+    assert raised.value.relation == "`lake`.`db`.`t`"
+    assert raised.value.msg.startswith(
+        "`lake`.`db`.`t` was dropped, but not all of its files could be removed ("
+    )
+    assert gone.name in raised.value.msg
+    assert lake.table_names("db") == frozenset()
+
+
+def test_a_table_whose_metadata_are_gone_is_dropped(lake: IcebergCatalog, make_table: MakeTable) -> None:
+    target = make_table(columns("a int"))
+    Path(lake.load(target).metadata_location.removeprefix("file://")).unlink()
+    with pytest.raises(FilesLeftError):
+        lake.purge(target)
+    assert lake.table_names("db") == frozenset()
+
+
+def test_a_table_is_dropped_where_purging_is_forbidden(
+    lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = make_table(columns("a int"), [{"a": 1}])
+    files = files_of(lake.load(target))
+
+    def purge_table(name: object) -> None:
+        raise ForbiddenError("NotAuthorized: purge")
+
+    monkeypatch.setattr(lake._catalog, "purge_table", purge_table)
+    with pytest.raises(FilesLeftError) as raised:
+        lake.purge(target)
+    assert "(NotAuthorized: purge)" in raised.value.msg
+    assert lake.table_names("db") == frozenset()
+    assert [path for path in files if path.exists()] == files
+
+
+def test_a_table_that_cannot_be_dropped_either_says_why(
+    lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = make_table(columns("a int"))
+
+    def forbid(name: object) -> None:
+        raise ForbiddenError("NotAuthorized")
+
+    monkeypatch.setattr(lake._catalog, "purge_table", forbid)
+    monkeypatch.setattr(lake._catalog, "drop_table", forbid)
+    with pytest.raises(ForbiddenError):
+        lake.purge(target)
+    assert lake.table_names("db") == {"t"}
 
 
 # Staged batches

@@ -1,18 +1,24 @@
 """Names of staged batches, and when one was left behind."""
 
 import os
+import platform
 import re
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from dbt.adapters.sparkevolve import staging
 from dbt.adapters.sparkevolve.staging import (
     ABANDONED_AFTER_MS,
     HOST,
     OWNER_PROPERTY,
+    certain_ms,
     is_abandoned,
     is_running,
     is_staging_of,
@@ -80,10 +86,11 @@ def test_a_staged_batch_names_its_owner_and_counts_nulls() -> None:
     assert properties["write.metadata.metrics.default"] == "counts"
     host, pid, process = properties[OWNER_PROPERTY].split(":")
     assert (host, int(pid)) == (HOST, os.getpid())
-    name, _, namespace = host.partition("/")
+    name, *rest = host.split("/")
     assert name == socket.gethostname()
     if sys.platform == "linux":
-        assert int(namespace) == os.stat("/proc/self/ns/pid").st_ino
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+        assert rest == [str(os.stat("/proc/self/ns/pid").st_ino), boot.strip().replace("-", "")]
     assert re.fullmatch("[0-9a-f]{32}", process)
     assert staging_properties() == properties
 
@@ -146,6 +153,95 @@ def test_a_container_of_the_same_name_is_another_machine() -> None:
     assert other.split("/")[0] == socket.gethostname()
     assert other != HOST
     assert not abandoned(f"{other}:1:{'0' * 32}", age_ms=0)
+
+
+def here_with(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, boot: str | None, namespace: str | None
+) -> str:
+    """Return what this machine would be if it had another id of its boot, or namespace, or none."""
+    real_link, real_path = os.readlink, Path
+    (tmp_path / "boot").write_text(f"{boot}\n")
+
+    def readlink(path: str) -> str:
+        assert path == "/proc/self/ns/pid"
+        if namespace is None:
+            raise FileNotFoundError(path)
+        return namespace
+
+    def path(name: str) -> Path:
+        assert name == "/proc/sys/kernel/random/boot_id"
+        return real_path(tmp_path / ("boot" if boot is not None else "absent"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "readlink", readlink)
+        patch.setattr(staging, "Path", path)
+        host = staging._host()
+    assert (os.readlink, staging.Path) == (real_link, real_path)
+    return host
+
+
+BOOT = "6f1fed27-3f7c-4d6c-9a40-3d1b7f3b0a11"
+NAMESPACE = "pid:[4026531836]"
+
+
+def test_one_image_that_is_started_twice_is_two_machines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of one name, with the same first namespace: only the start differs."""
+    name = socket.gethostname()
+    first = here_with(monkeypatch, tmp_path, BOOT, NAMESPACE)
+    assert first == f"{name}/4026531836/6f1fed273f7c4d6c9a403d1b7f3b0a11"
+    assert first == here_with(monkeypatch, tmp_path, BOOT, NAMESPACE)
+    others = {
+        here_with(monkeypatch, tmp_path, BOOT.replace("6", "7"), NAMESPACE),
+        here_with(monkeypatch, tmp_path, BOOT, "pid:[4026531837]"),
+    }
+    assert len(others - {first}) == 2
+
+
+@pytest.mark.parametrize(("boot", "namespace"), [("", NAMESPACE), (None, NAMESPACE), (BOOT, None)])
+def test_a_linux_that_does_not_say_which_it_is_is_known_to_itself_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, boot: str | None, namespace: str | None
+) -> None:
+    """Another process there, in which this one's id means nothing, waits for the batch's time to be over."""
+    assert here_with(monkeypatch, tmp_path, boot, namespace).endswith(f"/{staging.PROCESS}")
+
+
+@pytest.mark.parametrize(
+    ("system", "card", "last"),
+    [
+        ("Darwin", 0xACDE48001122, "acde48001122"),
+        ("Darwin", 0xAFDE48001122, staging.PROCESS),
+        ("Darwin", 0xAEDE48001122, staging.PROCESS),
+        ("Linux", 0xACDE48001122, staging.PROCESS),
+    ],
+)
+def test_a_machine_without_a_proc_is_told_by_its_network_card(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, system: str, card: int, last: str
+) -> None:
+    """Unless the address is made up: by Python, or by software for a container."""
+    monkeypatch.setattr(platform, "system", lambda: system)
+    monkeypatch.setattr(uuid, "getnode", lambda: card)
+    host = here_with(monkeypatch, tmp_path, None, None)
+    assert host == f"{socket.gethostname()}/{last}"
+
+
+@pytest.mark.parametrize("of", ["{0}", "{0}/4026531836", "{0}/4026531836/" + "0" * 32])
+def test_what_an_earlier_version_or_start_left_behind_goes_by_age(of: str, dead_pid: int) -> None:
+    owner = f"{of.format(socket.gethostname())}:{dead_pid}:{'0' * 32}"
+    assert not abandoned(owner, age_ms=ABANDONED_AFTER_MS)
+    assert abandoned(owner, age_ms=OLD)
+
+
+@pytest.mark.parametrize(("own_ms", "seen_ms", "expected"), [(5, 7, 5), (7, 5, 5), (5, 0, 0)])
+def test_the_time_is_certain_if_two_clocks_have_passed_it(own_ms: int, seen_ms: int, expected: int) -> None:
+    assert certain_ms(own_ms, seen_ms) == expected
+
+
+def test_windows_is_not_asked_for_a_process(monkeypatch: pytest.MonkeyPatch, dead_pid: int) -> None:
+    """What asks on other systems would be a Ctrl-C there."""
+    monkeypatch.setattr(staging, "os", SimpleNamespace(name="nt"))
+    assert is_running(dead_pid)
 
 
 def test_a_batch_of_another_machine_is_left_behind_when_it_is_too_old(dead_pid: int) -> None:

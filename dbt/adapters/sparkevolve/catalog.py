@@ -35,6 +35,7 @@ from dbt.adapters.sparkevolve.commits import (
 from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
     CommitConflictError,
+    FilesLeftError,
     NotIcebergError,
     PublishError,
     RunCancelledError,
@@ -357,14 +358,30 @@ class IcebergCatalog:
         self._retry(relation, attempt, _DROP_RETRIES)
 
     def purge(self, relation: BaseRelation) -> None:
-        """Remove a table and its files, if it is there."""
+        """Remove a table and its files, if it is there; at least the table, if the files cannot be removed.
+
+        Raises:
+            FilesLeftError: the table is gone, and files of it may be left.
+            Exception: the table is still there, for the reason that the catalog gives.
+        """
+        name = table_identifier(relation)
         try:
-            self._catalog.purge_table(table_identifier(relation))
+            try:
+                self._catalog.purge_table(name)
+            except NotImplementedError:
+                # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
+                MetastoreCatalog.purge_table(cast("MetastoreCatalog", self._catalog), name)
         except NoSuchTableError:
-            pass
-        except NotImplementedError:
-            # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
-            MetastoreCatalog.purge_table(cast("MetastoreCatalog", self._catalog), table_identifier(relation))
+            return
+        except Exception as exc:
+            # Files of it are gone already, or may not be removed, or the catalog does not do this.
+            try:
+                self._catalog.drop_table(name)
+            except NoSuchTableError:
+                pass  # dropped before its files
+            except Exception as dropping:
+                raise exc from dropping
+            raise FilesLeftError(str(relation), short_message(str(exc))) from exc
 
     def evolve(
         self,

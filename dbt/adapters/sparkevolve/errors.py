@@ -133,6 +133,22 @@ class StagedBatchGoneError(SparkEvolveError):
         self.catalog = catalog
 
 
+class FilesLeftError(SparkEvolveError):
+    """A table was dropped, and files of it may be left where it was.
+
+    Attributes:
+        relation: its rendered name.
+    """
+
+    def __init__(self, relation: str, answer: str) -> None:
+        super().__init__(
+            f"{relation} was dropped, but not all of its files could be removed ({answer}). What is left of "
+            "them takes space and does no other harm: `remove_orphan_files` does not find it, delete the "
+            "table's folder."
+        )
+        self.relation = relation
+
+
 class EvolutionRefusedError(SparkEvolveError):
     """A batch that cannot be loaded into its table without harm.
 

@@ -8,6 +8,7 @@ from multiprocessing.context import SpawnContext
 from typing import Any
 
 from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 from pyiceberg.schema import Schema
@@ -15,10 +16,11 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve import staging
 from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, FilesLeftError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals, storable
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
+from dbt.adapters.sparkevolve.guards import newest_ms
 from dbt.adapters.sparkevolve.listing import ListingAdapter
 from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.loading import (
@@ -84,10 +86,7 @@ class PlanningAdapter(ListingAdapter):
         if node.lock is not None:
             node.lock.release()
         for relation in node.staged:
-            try:
-                self.catalog.purge(relation)
-            except Exception as exc:
-                logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+            self._remove(relation)
 
     def _drop_branches(self, load: Load) -> None:
         for branch in filter(None, (load.branch, *load.lost_branches)):
@@ -136,17 +135,44 @@ class PlanningAdapter(ListingAdapter):
 
         The candidates come from dbt's cache, so that a run without any costs nothing.
         """
-        now_ms = int(time.time() * 1000)
-        for relation in self.list_relations(target.database, str(target.schema)):
-            if not staging.is_staging_of(str(relation.identifier), str(target.identifier)):
-                continue
-            table = self.catalog.find(relation)
-            if table is not None and staging.is_abandoned(
-                table.properties, table.metadata.last_updated_ms, now_ms
-            ):
-                logger.info(f"Removing {relation}, which an earlier run left behind")
-                self.catalog.purge(relation)
-                self.cache_dropped(relation)
+        named = [
+            relation
+            for relation in self.list_relations(target.database, str(target.schema))
+            if staging.is_staging_of(str(relation.identifier), str(target.identifier))
+        ]
+        for relation in named:
+            try:
+                if self._is_abandoned(relation, target):
+                    logger.info(f"Removing {relation}, which an earlier run left behind")
+                    if self._remove(relation):
+                        self.cache_dropped(relation)
+            except Exception as exc:
+                logger.warning(f"Whether {relation} was left behind cannot be told: {exc}")
+
+    def _is_abandoned(self, relation: BaseRelation, target: SparkEvolveRelation) -> bool:
+        table = self.catalog.find(target)
+        seen_ms = newest_ms(table.metadata) if table is not None else 0
+        try:
+            batch = self.catalog.find(relation)
+        except FileNotFoundError:
+            # Files of the target can be read, and of the batch not even the metadata are there: nobody,
+            # wherever it runs, can load from it any more.
+            return table is not None
+        now_ms = staging.certain_ms(int(time.time() * 1000), seen_ms)
+        return batch is not None and staging.is_abandoned(
+            batch.properties, batch.metadata.last_updated_ms, now_ms
+        )
+
+    def _remove(self, relation: BaseRelation) -> bool:
+        """Remove a staged batch, and tell whether it is gone: no run fails because of what is left over."""
+        try:
+            self.catalog.purge(relation)
+        except FilesLeftError as exc:
+            logger.warning(str(exc))
+        except Exception as exc:
+            logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+            return False
+        return True
 
     @available.parse(lambda *a, **k: {})
     def storable_query(

@@ -1,10 +1,12 @@
 """Staged batches: what their tables are called, and when one that is left over may be removed."""
 
 import os
+import platform
 import re
 import socket
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dbt.adapters.contracts.relation import RelationType
 
@@ -20,17 +22,30 @@ PROCESS = uuid.uuid4().hex
 
 
 def _host() -> str:
-    """Return what a process id means something in: a machine and, on Linux, a namespace of process ids.
+    """Return what a process id means something in: one start of a machine and, on Linux, a namespace of ids.
 
-    Containers can have the name of their machine, or one that was given to several, and each counts its
-    processes for itself: in one of them, the run of another would look as if it had ended.
+    A machine's name is often that of others: of all that were made from one image, of `localhost`, of the
+    containers in it. In one of them the run of another would look as if it had ended. So on Linux the id of
+    this boot counts too, which containers share with their machine, and the namespace, in which each counts
+    its processes for itself. Elsewhere the address of a network card tells machines apart. Where neither is
+    known, this process is on a machine of its own: what others leave behind then goes by its age.
     """
     name = socket.gethostname()
     try:
-        namespace = os.readlink("/proc/self/ns/pid")
-    except OSError:
-        return name
-    return f"{name}/{re.sub('[^0-9]', '', namespace)}"
+        namespace = re.sub("[^0-9]", "", os.readlink("/proc/self/ns/pid"))
+        boot = re.sub("[^0-9a-f]", "", Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return f"{name}/{_card() or PROCESS}"
+    return f"{name}/{namespace}/{boot or PROCESS}"
+
+
+def _card() -> str:
+    """Return the address of a network card; empty where containers have it in common, or it is made up."""
+    if platform.system() == "Linux":
+        return ""
+    card = uuid.getnode()
+    # These two bits mark an address of a group, as Python makes one up, and one that software has given.
+    return "" if card >> 40 & 0b11 else f"{card:012x}"
 
 
 HOST = _host()
@@ -71,7 +86,7 @@ def is_abandoned(properties: Mapping[str, str], written_ms: int, now_ms: int) ->
     Args:
         properties: the table's properties; without ours it is somebody's table, never left over.
         written_ms: when it was last written, in milliseconds since the epoch.
-        now_ms: the time now, likewise.
+        now_ms: the time now, see ``certain_ms``.
     """
     owner = properties.get(OWNER_PROPERTY)
     if owner is None:
@@ -98,7 +113,9 @@ def certain_ms(own_ms: int, seen_ms: int) -> int:
 
 
 def is_running(pid: int) -> bool:
-    """Tell whether this machine runs a process with the id ``pid``."""
+    """Tell whether this machine runs a process with the id ``pid``; true if it cannot be asked."""
+    if os.name == "nt":
+        return True  # where signal 0 is no question, but a Ctrl-C
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

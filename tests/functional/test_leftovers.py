@@ -1,0 +1,92 @@
+"""Staged batches that earlier runs have left behind, and that cannot be removed as a whole."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import ForbiddenError
+from pyiceberg.table import Table
+
+from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY
+from tests.functional.harness import Scenario
+
+LEFT = "t__dbt_tmp_0123456789ab"
+
+
+def leave(scenario: Scenario, host: str = HOST) -> Table:
+    """Make what a run that was killed leaves behind."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    owner = f"{host}:{child.pid}:{'0' * 32}"
+    scenario.sql(f"drop table if exists {scenario.relation(LEFT)}")
+    scenario.sql(
+        f"create table {scenario.relation(LEFT)} using iceberg "
+        f"tblproperties ('{OWNER_PROPERTY}' = '{owner}') "
+        "as select 1 as id"
+    )
+    return scenario.table(LEFT)
+
+
+def files(table: Table, pattern: str) -> list[Path]:
+    folder = Path(table.location().removeprefix("file:").replace("//", "/"))
+    return sorted(folder.rglob(pattern))
+
+
+def test_a_batch_whose_files_are_gone_fails_no_run(scenario: Scenario) -> None:
+    """It is dropped; where only a part is gone, the rest is said to be left."""
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    for number, (pattern, warns) in enumerate(
+        [("*.parquet", False), ("snap-*.avro", True), ("*-m0.avro", True), ("*.metadata.json", True)]
+    ):
+        for path in files(leave(scenario), pattern):
+            path.unlink()
+        scenario.model(f"select 1 as id, {number} as v")
+        run = scenario.run()
+        assert scenario.tables() == ["t"], pattern
+        assert scenario.rows() == [(1, number)]
+        left = f"{scenario.relation(LEFT)} was dropped, but not all of its files could be removed"
+        assert (left in run.log) is warns, pattern
+
+
+def test_a_batch_that_may_not_be_removed_fails_no_run(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither one that is left over nor the run's own."""
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    leave(scenario)
+
+    def forbid(self: Catalog, name: tuple[str, ...]) -> None:
+        raise ForbiddenError("NotAuthorized: no")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake), "purge_table", forbid)
+        patch.setattr(type(lake), "drop_table", forbid)
+        scenario.model("select 2 as id, 20 as v")
+        run = scenario.run()
+    assert scenario.rows() == [(1, 10), (2, 20)]
+    staged = [name for name in scenario.tables() if name != "t"]
+    assert LEFT in staged
+    assert len(staged) == 2
+    for name in staged:
+        text = f"The staged batch {scenario.relation(name)} could not be removed: NotAuthorized: no"
+        assert run.log.count(text) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(type(lake), "purge_table", forbid)
+        run = scenario.run()
+    assert scenario.tables() == ["t"]
+    assert len(re.findall("was dropped, but not all of its files could be removed", run.log)) == 3
+    assert scenario.rows() == [(1, 10), (2, 20)]
+
+
+def test_a_batch_of_another_machine_of_this_name_stays(scenario: Scenario) -> None:
+    """Its process cannot be asked for here: whether it runs is not known."""
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    leave(scenario, re.sub("[0-9a-f]{32}", "0" * 32, HOST))
+    scenario.run()
+    assert scenario.tables() == ["t", LEFT]
