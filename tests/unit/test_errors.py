@@ -296,6 +296,28 @@ def test_a_batch_whose_base_expired_was_not_loaded() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["last snapshot log entry at 1764345900000", "the latest metadata log entry timestamp 1764345900000"],
+)
+def test_clocks_that_differ_are_both_named(text: str) -> None:
+    answer = f"Invalid update timestamp 1764345600000: before {text}"
+    assert StatementError(answer, "insert").msg == (
+        f"{answer}\nSpark's clock says 2025-11-28T16:00:00+00:00, and somebody has committed to the table at "
+        "2025-11-28T16:05:00+00:00: Iceberg refuses a commit that is more than a minute behind the last one. "
+        "Set the clock that is wrong; if it was the other one, commits succeed again from that time on."
+    )
+
+
+@pytest.mark.parametrize("log", ["snapshot", "previous metadata"])
+def test_a_table_that_a_clock_has_made_unreadable_says_what_helps(log: str) -> None:
+    answer = f"[BUG] Expected sorted {log} log entries."
+    assert StatementError(answer, "select").msg == (
+        f"{answer}\nSomebody has committed to the table with a clock that was behind, and Iceberg cannot "
+        "read that. An older metadata file of the table can be registered in the catalog instead."
+    )
+
+
+@pytest.mark.parametrize(
     ("message", "answer"),
     [
         ("Cannot set sparkevolve_x to unknown snapshot: 7", True),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
@@ -400,8 +401,38 @@ class StatementError(DbtDatabaseError):
     """
 
     def __init__(self, message: str, statement: str) -> None:
-        super().__init__(f"{message}\n{_MORE_MEMORY}" if _OUT_OF_MEMORY.search(message) else message)
+        super().__init__("\n".join([message, *_advice(message)]))
         self.statement = statement
+
+
+def _advice(message: str) -> list[str]:
+    """Return what helps against an error whose own text does not say so."""
+    found = [_MORE_MEMORY] if _OUT_OF_MEMORY.search(message) else []
+    clocks = _CLOCKS.search(message)
+    if clocks is not None:
+        behind, ahead = _moment(clocks[1]), _moment(clocks[2])
+        found.append(
+            f"Spark's clock says {behind}, and somebody has committed to the table at {ahead}: Iceberg "
+            "refuses a commit that is more than a minute behind the last one. Set the clock that is wrong; "
+            "if it was the other one, commits succeed again from that time on."
+        )
+    if _UNSORTED.search(message):
+        found.append(
+            "Somebody has committed to the table with a clock that was behind, and Iceberg cannot read that. "
+            "An older metadata file of the table can be registered in the catalog instead."
+        )
+    return found
+
+
+def _moment(milliseconds: str) -> str:
+    if not milliseconds.isdigit():
+        return milliseconds
+    return datetime.fromtimestamp(int(milliseconds) / 1000, timezone.utc).isoformat(timespec="seconds")
+
+
+# What Iceberg says of times, in milliseconds since the epoch, that go back.
+_CLOCKS = re.compile(r"Invalid update timestamp (\S+): before [a-z -]+ (\d\S*)")
+_UNSORTED = re.compile("Expected sorted (?:snapshot|previous metadata) log entries")
 
 
 # A Spark that has run out of memory may say so, or end before it can.
