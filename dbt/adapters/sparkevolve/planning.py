@@ -168,7 +168,7 @@ class PlanningAdapter(ListingAdapter):
         try:
             self.catalog.purge(relation)
         except FilesLeftError as exc:
-            logger.warning(str(exc))
+            logger.warning(exc.msg)
         except Exception as exc:
             logger.warning(f"The staged batch {relation} could not be removed: {exc}")
             return False
