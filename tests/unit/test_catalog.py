@@ -25,13 +25,15 @@ from pyiceberg.types import (
     StructType,
 )
 
+from dbt.adapters.sparkevolve import catalog as gateway
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     EvolutionRefusedError,
     FilesLeftError,
+    ForeignCatalogError,
     NotIcebergError,
     SchemaCommitError,
     StagedBatchGoneError,
@@ -838,6 +840,30 @@ def test_purging_removes_the_table_and_its_files(lake: IcebergCatalog, make_tabl
     assert files_of(lake.load(kept)) == kept_files != []
 
 
+def test_what_is_in_another_catalog_is_not_what_has_its_name_here(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    here = make_table(columns("a int"), [{"a": 1}])
+    files = files_of(lake.load(here))
+    for database in ("other", here.database.upper(), ""):
+        there = here.replace_path(database=database)
+        assert lake.find(there) is None
+        calls: list[Callable[[], object]] = [
+            lambda there=there: lake.load(there),
+            lambda there=there: lake.purge(there),
+            lambda there=there: lake.set_docs(there, "x", {"a": "y"}, 0),
+            lambda there=there: lake.drop_branch(there, "main"),
+            lambda there=there: lake.schema_history(there),
+            lambda there=there: lake.base(there, lambda: None),
+        ]
+        for call in calls:
+            with pytest.raises(ForeignCatalogError) as raised:
+                call()
+            facts = (raised.value.relation, raised.value.database, raised.value.catalog)
+            assert facts == (str(there), database, here.database)
+    assert files_of(lake.load(here)) == files
+
+
 def test_purging_what_is_not_there_does_nothing(lake: IcebergCatalog, make_table: MakeTable) -> None:
     target = make_table(columns("a int"))
     lake.purge(target)
@@ -901,6 +927,30 @@ def test_a_table_that_cannot_be_dropped_either_says_why(
     with pytest.raises(ForbiddenError):
         lake.purge(target)
     assert lake.table_names("db") == {"t"}
+
+
+# Opening
+
+
+def test_pyiceberg_s_own_configuration_is_left_out_and_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{elsewhere}")
+    monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__POOL_PRE_PING", "nonsense")
+    told: list[str] = []
+    monkeypatch.setattr(gateway.logger, "warning", told.append)
+    settings = resolve("lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "flag": 1}, tmp_path)
+    opened = IcebergCatalog(settings)
+    assert opened.table_names("db") == frozenset()
+    assert opened.namespace_exists("db") is False
+    assert opened._catalog.properties == settings.pyiceberg
+    assert told == [
+        "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__LAKE__…) has settings "
+        "for a catalog `lake`: pool-pre-ping, warehouse. They are not used, since Spark would not see them. "
+        "Put what is needed into `catalog_properties` of the profile, such as with env_var().",
+        settings.differences,
+    ]
 
 
 # Staged batches

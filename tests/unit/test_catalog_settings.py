@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve.errors import ProfileError
 
 BASE = Path("/project")
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
+DELEGATION = "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation"
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
 
 
@@ -163,6 +164,72 @@ def test_a_parameter_of_the_postgresql_url_is_not_lost_for_spark() -> None:
     assert mapped.get("jdbc.sslmode") == "require" or "sslmode=require" in mapped["uri"]
 
 
+@pytest.mark.parametrize(
+    ("uri", "address"),
+    [
+        ("postgresql://[::1]/lake", "[::1]:5432/lake"),
+        ("postgresql://[2001:db8::1]:5433/lake", "[2001:db8::1]:5433/lake"),
+        ("postgresql:///lake?host=db.host", "db.host:5432/lake"),
+        ("postgresql:///lake?host=db.host&port=5433", "db.host:5433/lake"),
+        ("postgresql:///lake?host=db.host:5433", "db.host:5433/lake"),
+        ("postgresql:///lake?host=[::1]:5433", "[::1]:5433/lake"),
+        ("postgresql:///lake?host=::1", "[::1]:5432/lake"),
+        ("postgresql://h:5433/lake?host=other", "other:5433/lake"),
+        ("postgresql:///lake?host=a:1&host=b:2", "a:1,b:2/lake"),
+        ("postgresql:///lake?host=a,b&port=1,2", "a:1,b:2/lake"),
+        ("postgresql://h/?dbname=lake", "h:5432/lake"),
+        ("postgresql://h/my lake", "h:5432/my%20lake"),
+        ("postgresql://h/a%20b", "h:5432/a%20b"),
+        ("postgresql://h/lake?connect_timeout=5", "h:5432/lake?connectTimeout=5"),
+        ("postgresql://h/lake?application_name=a b", "h:5432/lake?ApplicationName=a+b"),
+        ("postgresql://h/lake?channel_binding=require", "h:5432/lake?channelBinding=require"),
+        ("postgresql://h/lake?gssencmode=disable", "h:5432/lake?gssEncMode=disable"),
+        ("postgresql://h/lake?krbsrvname=pg", "h:5432/lake?kerberosServerName=pg"),
+        ("postgresql://h/lake?options=-csearch_path%3Dx", "h:5432/lake?options=-csearch_path%3Dx"),
+        ("postgresql://h/lake?service=s", "h:5432/lake?service=s"),
+        ("postgresql://h/lake?sslnegotiation=direct", "h:5432/lake?sslNegotiation=direct"),
+        (
+            "postgresql://h/lake?sslmode=verify-full&sslrootcert=/ca&sslcert=/c&sslkey=/k&sslpassword=p",
+            "h:5432/lake?sslmode=verify-full&sslrootcert=%2Fca&sslcert=%2Fc&sslkey=%2Fk&sslpassword=p",
+        ),
+        ("postgresql://h/lake?keepalives=1", "h:5432/lake?tcpKeepAlive=true"),
+        ("postgresql://h/lake?load_balance_hosts=random", "h:5432/lake?loadBalanceHosts=true"),
+        ("postgresql://h/lake?target_session_attrs=read-write", "h:5432/lake?targetServerType=primary"),
+    ],
+)
+def test_an_address_of_postgresql_is_said_to_java(uri: str, address: str) -> None:
+    settings = resolve("lake", {"type": "sql", "uri": uri}, BASE)
+    assert spark(settings)["uri"] == f"jdbc:postgresql://{address}"
+    assert settings.differences == ""
+
+
+@pytest.mark.parametrize(
+    "uri", ["postgresql://me:p%40%3Fs@h/lake", "postgresql://h/lake?user=me&password=p%40%3Fs"]
+)
+def test_user_and_password_of_postgresql_are_not_in_the_url(uri: str) -> None:
+    mapped = spark(resolve("lake", {"type": "sql", "uri": uri}, BASE))
+    assert (mapped["uri"], mapped["jdbc.user"], mapped["jdbc.password"]) == (
+        "jdbc:postgresql://h:5432/lake",
+        "me",
+        "p@?s",
+    )
+
+
+def test_a_parameter_that_java_s_driver_lacks_is_told() -> None:
+    uri = "postgresql://h/lake?tcp_user_timeout=5&keepalives=maybe&client_encoding=utf8"
+    settings = resolve("lake", {"type": "sql", "uri": uri}, BASE)
+    assert spark(settings)["uri"] == "jdbc:postgresql://h:5432/lake"
+    assert settings.lacking_spark == ("`tcp_user_timeout` in `uri`", "`keepalives` in `uri`")
+
+
+@pytest.mark.parametrize("host", ["/var/run/postgresql", "@abstract"])
+def test_a_socket_is_refused(host: str) -> None:
+    assert refused({"type": "sql", "uri": f"postgresql://me:hidden@/lake?host={host}"}) == (
+        f"`uri` of the SQL catalog `lake` names the Unix socket {host}, and Spark's driver of PostgreSQL "
+        "connects to hosts only. Name the host and the port on which the server listens."
+    )
+
+
 def test_a_sql_catalog_in_another_database_is_refused() -> None:
     assert refused({"type": "sql", "uri": "mysql+pymysql://me:hidden@h/d"}) == (
         "The SQL catalog `lake` is in mysql, and Spark and PyIceberg can share one in: sqlite, postgresql."
@@ -201,6 +268,8 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
             "spark.sql.catalog.lake.warehouse": "w",
             "spark.sql.catalog.lake.credential": "id:hidden",
             "spark.sql.catalog.lake.header.x": "y",
+            # What PyIceberg asks for by itself.
+            **({DELEGATION: "vended-credentials"} if kind == "rest" else {}),
         },
     )
 
@@ -284,6 +353,53 @@ def test_no_refusal_shows_a_secret(uri: str) -> None:
     text = refused({"type": "sql", "uri": uri, "s3.secret-access-key": "hidden"})
     assert "hidden" not in text
     assert uri not in text
+
+
+# Names and forms
+
+
+def test_a_near_miss_of_a_property_is_refused() -> None:
+    assert refused({"type": "rest", "uri": "u", "warehose": "w"}) == (
+        "`catalog_properties` of the catalog `lake` has `warehose`, which neither Spark nor PyIceberg reads. "
+        "Did you mean `warehouse`?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("properties", "told"),
+    [
+        ({"s3": {"region": "x"}}, "`s3` in `catalog_properties` of the catalog `lake` is a mapping, and"),
+        ({"scope": ["a", "b"]}, "`scope` in `catalog_properties` of the catalog `lake` is a list, and"),
+        (
+            {"auth.type": "basic"},
+            "`auth.type` in `catalog_properties` of the catalog `lake` has another form",
+        ),
+        ({"ssl.cabundle": "/ca"}, "`ssl.cabundle` in `catalog_properties` of the catalog `lake` has another"),
+        ({"auth": "basic"}, "`auth` in `catalog_properties` of the catalog `lake` has another form"),
+        ({"auth": {"basic": {}}}, "`auth` in `catalog_properties` of the catalog `lake` has no `type`"),
+    ],
+)
+def test_a_value_of_another_form_is_refused(properties: dict[str, object], told: str) -> None:
+    assert refused({"type": "rest", "uri": "u", **properties}).startswith(told)
+
+
+def test_mappings_reach_pyiceberg_as_they_are() -> None:
+    auth = {"type": "basic", "basic": {"username": "me", "password": "p"}}
+    ssl = {"cabundle": False}
+    settings = resolve("lake", {"type": "rest", "uri": "u", "auth": auth, "ssl": ssl}, BASE)
+    assert (settings.pyiceberg["auth"], settings.pyiceberg["ssl"]) == (auth, ssl)
+    assert not {"auth", "ssl"} & spark(settings).keys()
+
+
+def test_what_does_not_reach_both_sides_is_told_in_one_warning() -> None:
+    given = {"type": "rest", "uri": "u", "s3.resolve-region": True, "gcs.no-auth": True, "flag": 1}
+    assert resolve("lake", given, BASE).differences == (
+        "`catalog_properties` of the catalog `lake` do not reach Spark and PyIceberg alike, and one of them "
+        "may be denied what the other may do. Spark has nothing for `s3.resolve-region`. PyIceberg has "
+        "nothing for `gcs.no-auth`. Neither is known to read `flag`. `dbt debug` tells whether both see one "
+        "catalog; `spark.sql.catalog.lake.…` in spark_config reaches Spark alone."
+    )
+    assert resolve("lake", {}, BASE).differences == ""
 
 
 # Preparing

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
-from pyiceberg.catalog import Catalog, MetastoreCatalog, load_catalog
+from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, MetastoreCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
@@ -23,6 +23,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertRefSnapshotId, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
+from pyiceberg.utils.config import Config
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.cancellation import Cancellation
@@ -36,6 +37,7 @@ from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
     CommitConflictError,
     FilesLeftError,
+    ForeignCatalogError,
     NotIcebergError,
     PublishError,
     RunCancelledError,
@@ -112,7 +114,7 @@ class IcebergCatalog:
     @property
     def is_hive(self) -> bool:
         """Whether it is a Hive metastore, which reads the text of each type."""
-        return self._settings.pyiceberg.get("type", "").lower() == "hive"
+        return str(self._settings.pyiceberg.get("type", "")).lower() == "hive"
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.
@@ -153,19 +155,44 @@ class IcebergCatalog:
         with self._lock:
             if self._loaded is None:
                 self._settings.prepare()
-                self._loaded = load_catalog(self._settings.name, **self._settings.pyiceberg)
+                self._loaded = self._open()
             return self._loaded
+
+    def _open(self) -> Catalog:
+        """Open the catalog as the profile says, and say what of it does not reach both sides.
+
+        PyIceberg's own configuration is left out: Spark knows nothing of it, so the two would differ.
+        """
+        settings = self._settings
+        elsewhere = Config().get_catalog_config(settings.name)
+        if elsewhere:
+            logger.warning(
+                "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__"
+                f"{settings.name.upper()}__…) has settings for a catalog `{settings.name}`: "
+                f"{', '.join(sorted(elsewhere))}. They are not used, since Spark would not see them. Put "
+                "what is needed into `catalog_properties` of the profile, such as with env_var()."
+            )
+        if settings.differences:
+            logger.warning(settings.differences)
+        kind = CatalogType(str(settings.pyiceberg["type"]).lower())
+        return AVAILABLE_CATALOGS[kind](settings.name, dict(settings.pyiceberg))
 
     def load(self, relation: BaseRelation) -> Table:
         """Return the table, as it is in the catalog now.
 
         Raises:
+            ForeignCatalogError: it is in another catalog.
             NotIcebergError: the catalog has no such table.
         """
+        self._refuse_foreign(relation)
         table = self.find(relation)
         if table is None:
             raise NotIcebergError(str(relation), self.name)
         return table
+
+    def _refuse_foreign(self, relation: BaseRelation) -> None:
+        if relation.database not in (None, self.name):
+            raise ForeignCatalogError(str(relation), str(relation.database), self.name)
 
     def find(self, relation: BaseRelation) -> Table | None:
         """Return the table, or None if the catalog has no such table: a view, another format, or nothing."""
@@ -361,9 +388,11 @@ class IcebergCatalog:
         """Remove a table and its files, if it is there; at least the table, if the files cannot be removed.
 
         Raises:
+            ForeignCatalogError: it is in another catalog; what has its name in this one stays.
             FilesLeftError: the table is gone, and files of it may be left.
             Exception: the table is still there, for the reason that the catalog gives.
         """
+        self._refuse_foreign(relation)
         name = table_identifier(relation)
         try:
             try:

@@ -2,15 +2,17 @@
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from dbt.adapters.sparkevolve.catalog_properties import MAPPINGS, Translation, near_miss, translate
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.postgresql import SocketAddressError, jdbc_address
+from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
 # How long one side waits for the other's lock on a shared SQLite file.
 BUSY_SECONDS = 60
@@ -24,9 +26,6 @@ JDBC_DRIVERS = {
     "postgresql": "org.postgresql:postgresql:42.7.7",
 }
 
-# The few properties that the two libraries name differently.
-_SPARK_NAMES = {"s3.region": "client.region"}
-
 
 @dataclass(frozen=True)
 class CatalogSettings:
@@ -34,19 +33,45 @@ class CatalogSettings:
 
     Attributes:
         name: its name, in Spark and in PyIceberg. A SQL catalog's rows are kept under it too.
-        pyiceberg: properties of ``pyiceberg.catalog.load_catalog``.
+        pyiceberg: properties of PyIceberg's catalog.
         spark: settings of a Spark session, all under ``spark.sql.catalog.<name>``.
         packages: Maven coordinates that this catalog needs besides Iceberg's runtime.
         sqlite_file: the database of a SQLite catalog, or None. Both processes and both languages share it.
         embedded: no ``catalog_properties`` were given.
+        lacking_spark: what was said of the catalog that Spark has nothing for, for people to read.
+        lacking_pyiceberg: the same of PyIceberg.
+        unknown: what neither is known to read.
     """
 
     name: str
-    pyiceberg: Mapping[str, str]
+    pyiceberg: Mapping[str, Any]
     spark: Mapping[str, str]
     packages: tuple[str, ...] = ()
     sqlite_file: Path | None = None
     embedded: bool = False
+    lacking_spark: tuple[str, ...] = ()
+    lacking_pyiceberg: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def differences(self) -> str:
+        """A warning of all that was said of the catalog and does not reach both sides; empty for none."""
+        parts = [
+            f"{what} {', '.join(names)}."
+            for what, names in (
+                ("Spark has nothing for", self.lacking_spark),
+                ("PyIceberg has nothing for", self.lacking_pyiceberg),
+                ("Neither is known to read", self.unknown),
+            )
+            if names
+        ]
+        if not parts:
+            return ""
+        return (
+            f"`catalog_properties` of the catalog `{self.name}` do not reach Spark and PyIceberg alike, and "
+            f"one of them may be denied what the other may do. {' '.join(parts)} `dbt debug` tells whether "
+            f"both see one catalog; `spark.sql.catalog.{self.name}.…` in spark_config reaches Spark alone."
+        )
 
     def prepare(self) -> None:
         """Make the folder and the database of a SQLite catalog, in WAL mode, unless they are there.
@@ -78,8 +103,8 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
     """
     if not properties:
         return _embedded(name, base_dir / ".sparkevolve")
-    given = {str(key): _text(value) for key, value in properties.items() if value is not None}
-    kind = given.get("type", "").lower()
+    given = _given(name, properties)
+    kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
         raise ProfileError(
             "catalog_properties",
@@ -89,7 +114,52 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
         )
     if kind == "sql":
         return _sql(name, given)
-    return CatalogSettings(name, given, _spark_settings(name, kind, given))
+    return _settings(name, kind, translate(kind, given))
+
+
+def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties as texts, but for those that are mappings.
+
+    Raises:
+        ProfileError: a name that is nearly one that exists, or a value of another form.
+    """
+    given: dict[str, Any] = {}
+    for key, value in properties.items():
+        key = str(key)
+        meant = near_miss(key)
+        if meant is not None:
+            raise ProfileError(
+                "catalog_properties",
+                f"`catalog_properties` of the catalog `{name}` has `{key}`, which neither Spark nor "
+                f"PyIceberg reads. {did_you_mean(meant)}",
+            )
+        if value is None:
+            continue
+        first = key.partition(".")[0]
+        if first in MAPPINGS and key != "auth.session-timeout-ms":
+            if key != first or not isinstance(value, Mapping):
+                raise ProfileError(
+                    "catalog_properties",
+                    f"`{key}` in `catalog_properties` of the catalog `{name}` has another form than "
+                    f"PyIceberg reads: `{first}` is a mapping, such as {MAPPINGS[first]}.",
+                )
+            given[key] = value
+        elif isinstance(value, (Mapping, list, tuple)):
+            raise ProfileError(
+                "catalog_properties",
+                f"`{key}` in `catalog_properties` of the catalog `{name}` is a "
+                f"{'mapping' if isinstance(value, Mapping) else 'list'}, and Spark and PyIceberg read a text "
+                f"there. Write its parts as `{key}.…: …`, each on a line of its own.",
+            )
+        else:
+            given[key] = _text(value)
+    if "auth" in given and not given["auth"].get("type"):
+        raise ProfileError(
+            "catalog_properties",
+            f"`auth` in `catalog_properties` of the catalog `{name}` has no `type`; it is a mapping, such as "
+            f"{MAPPINGS['auth']}.",
+        )
+    return given
 
 
 def _embedded(name: str, folder: Path) -> CatalogSettings:
@@ -128,7 +198,9 @@ def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> Catalog
             f"The SQL catalog `{name}` is in {database}, and Spark and PyIceberg can share one in: "
             f"{', '.join(JDBC_DRIVERS)}.",
         )
-    jdbc: dict[str, str] = {"jdbc.schema-version": "V1"}  # V1 is the one that holds views
+    translation = translate("sql", {**given, "type": "sql"})
+    # V1 is the schema that holds views.
+    jdbc: dict[str, str] = {"jdbc.schema-version": "V1"}
     sqlite_file = None
     if database == "sqlite":
         if not url.database or url.database == ":memory:":
@@ -142,38 +214,46 @@ def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> Catalog
         uri = f"jdbc:sqlite:{sqlite_file}"
         jdbc["jdbc.busy_timeout"] = str(BUSY_SECONDS * 1000)
     else:
-        uri = f"jdbc:{database}://{url.host or 'localhost'}:{url.port or 5432}/{url.database or ''}"
-        if url.query:
-            uri += "?" + urlencode(url.query, doseq=True)
-        if url.username:
-            jdbc["jdbc.user"] = url.username
-        if url.password:
-            jdbc["jdbc.password"] = str(url.password)
-    pyiceberg = {**given, "uri": url.render_as_string(hide_password=False)}
-    return CatalogSettings(
-        name=name,
-        pyiceberg=pyiceberg,
-        spark=_spark_settings(name, "sql", {**given, "uri": uri, **jdbc}),
-        packages=(JDBC_DRIVERS[database],),
-        sqlite_file=sqlite_file,
-        embedded=embedded,
-    )
+        try:
+            address = jdbc_address(url)
+        except SocketAddressError as exc:
+            raise ProfileError(
+                "catalog_properties",
+                f"`uri` of the SQL catalog `{name}` names the Unix socket {exc.path}, and Spark's driver of "
+                "PostgreSQL connects to hosts only. Name the host and the port on which the server listens.",
+            ) from None
+        uri = address.url
+        if address.user:
+            jdbc["jdbc.user"] = address.user
+        if address.password:
+            jdbc["jdbc.password"] = address.password
+        translation.lacking_spark += [f"`{parameter}` in `uri`" for parameter in address.lacking]
+    translation.spark = {**translation.spark, "uri": uri, **jdbc}
+    translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
+    translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
+    settings = _settings(name, "sql", translation)
+    return replace(settings, packages=(JDBC_DRIVERS[database],), sqlite_file=sqlite_file, embedded=embedded)
 
 
-def _spark_settings(name: str, kind: str, properties: Mapping[str, str]) -> dict[str, str]:
+def _settings(name: str, kind: str, translation: Translation) -> CatalogSettings:
     prefix = f"spark.sql.catalog.{name}"
     # `spark_catalog` also holds Spark's own tables, so there Iceberg has to step back for those.
     implementation = "SparkSessionCatalog" if name == "spark_catalog" else "SparkCatalog"
-    settings = {
+    spark = {
         prefix: f"org.apache.iceberg.spark.{implementation}",
         f"{prefix}.type": _SPARK_TYPES[kind],
         # PyIceberg and other processes commit behind the back of a cache of this session.
         f"{prefix}.cache-enabled": "false",
+        **{f"{prefix}.{key}": value for key, value in translation.spark.items()},
     }
-    for key, value in properties.items():
-        if key != "type" and not key.startswith("py-"):
-            settings[f"{prefix}.{_SPARK_NAMES.get(key, key)}"] = value
-    return settings
+    return CatalogSettings(
+        name,
+        translation.pyiceberg,
+        spark,
+        lacking_spark=tuple(translation.lacking_spark),
+        lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
+        unknown=tuple(translation.unknown),
+    )
 
 
 def _text(value: Any) -> str:

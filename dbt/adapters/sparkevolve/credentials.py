@@ -1,7 +1,7 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -96,7 +96,11 @@ class SparkEvolveCredentials(SparkCredentials):
         Raises:
             ProfileError: ``catalog_properties`` do not describe one that both can share.
         """
-        return catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
+        settings = catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
+        if self.method == SparkConnectionMethod.SESSION:
+            return settings
+        # A server has Spark's settings from its operator.
+        return replace(settings, lacking_spark=())
 
     def _connection_keys(self) -> tuple[str, ...]:
         # What `dbt debug` shows. `catalog_properties` and `spark_config` may hold secrets.

@@ -13,6 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 if TYPE_CHECKING:
@@ -43,6 +44,18 @@ class ListingAdapter(SparkAdapter):
             self, database or self.catalog.name, schema, identifier
         )
         return found
+
+    def list_schemas(self, database: str) -> list[str]:
+        """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
+
+        Raises:
+            ForeignCatalogError: the name is that of the profile's catalog in other letters.
+        """
+        bare = database.strip("`")
+        if bare != self.catalog.name and bare.lower() == self.catalog.name.lower():
+            raise ForeignCatalogError(self.quote(bare), bare, self.catalog.name)
+        schemas: list[str] = super().list_schemas(database)
+        return schemas
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, with three questions however many there are."""

@@ -16,7 +16,12 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve import staging
 from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, FilesLeftError, UnreadableQueryError
+from dbt.adapters.sparkevolve.errors import (
+    EvolutionRefusedError,
+    FilesLeftError,
+    ForeignCatalogError,
+    UnreadableQueryError,
+)
 from dbt.adapters.sparkevolve.evolution import names, refusals, storable
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
@@ -35,6 +40,8 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 logger = AdapterLogger("SparkEvolve")
 
 DEFAULT_FILE_FORMAT = "iceberg"
+# What PyIceberg takes part in, which knows the profile's catalog only.
+_IN_PROFILES_CATALOG = ("incremental", "snapshot")
 
 
 @dataclass
@@ -73,7 +80,17 @@ class PlanningAdapter(ListingAdapter):
         """Make Iceberg the default format of this node, and begin to note what it has to give back.
 
         dbt-spark's macros each have a default of their own, so it has to stand in the node's config.
+
+        Raises:
+            ForeignCatalogError: the node would be built in another catalog, where it cannot be.
         """
+        node = config.model
+        if node.config.materialized in _IN_PROFILES_CATALOG and node.database not in (
+            None,
+            self.catalog.name,
+        ):
+            relation = self.Relation.create(node.database, node.schema, node.alias)
+            raise ForeignCatalogError(str(relation), str(node.database), self.catalog.name)
         if config.get("file_format") is None:
             config.model.config["file_format"] = DEFAULT_FILE_FORMAT
         self._nodes[threading.get_ident()] = Node()

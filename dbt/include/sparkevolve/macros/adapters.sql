@@ -42,10 +42,10 @@
 {%- endmacro -%}
 
 
-{# Descriptions of a view are part of CREATE VIEW; other formats are dbt-spark's concern. #}
+{# Descriptions of a view are part of CREATE VIEW; other formats and other catalogs are dbt-spark's concern. #}
 {% macro sparkevolve__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_view -%}
-  {%- elif (config.get('file_format') or 'iceberg') != 'iceberg' -%}
+  {%- elif (config.get('file_format') or 'iceberg') != 'iceberg' or relation.database not in [none, target.database] -%}
     {% do spark__persist_docs(relation, model, for_relation, for_columns) %}
   {%- else -%}
     {% set comment = model.description if for_relation and config.persist_relation_docs() else none %}
@@ -97,6 +97,11 @@
 
 {# The new name is looked for inside the catalog already: with its own it would be a namespace too deep. #}
 {% macro sparkevolve__rename_relation(from_relation, to_relation) -%}
+  {% if (to_relation.database or target.database) != (from_relation.database or target.database) %}
+    {% do exceptions.raise_compiler_error(
+      from_relation ~ ' cannot be renamed to ' ~ to_relation ~ ', which is in another catalog. Nothing was renamed.'
+    ) %}
+  {% endif %}
   {% call statement('rename_relation') -%}
     alter {{ 'view' if from_relation.is_view else 'table' }} {{ from_relation }}
     rename to {{ to_relation.include(database=false) }}

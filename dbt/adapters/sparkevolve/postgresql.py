@@ -1,0 +1,123 @@
+"""One address of a PostgreSQL server, as SQLAlchemy's drivers take it, said to Java's; pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlencode
+
+from sqlalchemy.engine import URL
+
+# A parameter of libpq -> that of Java's driver.
+_NAMES = {
+    "application_name": "ApplicationName",
+    "channel_binding": "channelBinding",
+    "connect_timeout": "connectTimeout",
+    "gssencmode": "gssEncMode",
+    "krbsrvname": "kerberosServerName",
+    "options": "options",
+    "service": "service",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslmode": "sslmode",
+    "sslnegotiation": "sslNegotiation",
+    "sslpassword": "sslpassword",
+    "sslrootcert": "sslrootcert",
+}
+_VALUES = {
+    "keepalives": ("tcpKeepAlive", {"0": "false", "1": "true"}),
+    "load_balance_hosts": ("loadBalanceHosts", {"disable": "false", "random": "true"}),
+    "target_session_attrs": (
+        "targetServerType",
+        {
+            "any": "any",
+            "primary": "primary",
+            "read-write": "primary",
+            "standby": "secondary",
+            "read-only": "secondary",
+            "prefer-standby": "preferSecondary",
+        },
+    ),
+}
+# Where the server is, and who asks: said elsewhere. Java always speaks UTF-8.
+_PARTS = ("host", "port", "user", "password", "dbname", "client_encoding")
+_DEFAULT_PORT = "5432"
+
+
+class SocketAddressError(ValueError):
+    """The address is a Unix socket, to which Java's driver does not connect.
+
+    Attributes:
+        path: of the socket.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
+
+
+@dataclass(frozen=True)
+class JdbcAddress:
+    """The address for Java.
+
+    Attributes:
+        url: without user and password.
+        user: empty for none.
+        password: empty for none.
+        lacking: parameters that Java's driver has nothing for.
+    """
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    lacking: Sequence[str] = ()
+
+
+def jdbc_address(url: URL) -> JdbcAddress:
+    """Return what Java's driver needs to reach the server that ``url`` names.
+
+    Raises:
+        SocketAddressError: ``url`` names a Unix socket.
+    """
+    query = {name: value if isinstance(value, str) else ",".join(value) for name, value in url.query.items()}
+    found: dict[str, str] = {}
+    lacking = []
+    for name, value in query.items():
+        if name in _NAMES:
+            found[_NAMES[name]] = value
+        elif name in _VALUES and value in _VALUES[name][1]:
+            found[_VALUES[name][0]] = _VALUES[name][1][value]
+        elif name not in _PARTS:
+            lacking.append(name)
+    database = quote(query.get("dbname", url.database or ""), safe="")
+    return JdbcAddress(
+        f"jdbc:postgresql://{','.join(_hosts(url, query))}/{database}"
+        + (f"?{urlencode(found)}" if found else ""),
+        str(url.username or query.get("user", "")),
+        str(url.password or query.get("password", "")),
+        tuple(lacking),
+    )
+
+
+def _hosts(url: URL, query: dict[str, str]) -> Iterator[str]:
+    """Yield each host and its port; those of the query, which libpq prefers, may be several."""
+    if "host" not in query:
+        yield f"{_bracketed(url.host or 'localhost')}:{url.port or query.get('port', _DEFAULT_PORT)}"
+        return
+    ports = query.get("port", str(url.port or _DEFAULT_PORT)).split(",")
+    hosts = query["host"].split(",")
+    for number, host in enumerate(hosts):
+        if host.startswith(("/", "@")):
+            raise SocketAddressError(host)
+        name, port = _host_and_port(host)
+        yield f"{_bracketed(name or 'localhost')}:{port or ports[number if len(ports) == len(hosts) else 0]}"
+
+
+def _host_and_port(host: str) -> tuple[str, str]:
+    """Take ``host:port`` apart, as SQLAlchemy writes it; an address of IPv6 has colons of its own."""
+    if host.startswith("["):
+        name, _, port = host[1:].partition("]")
+        return name, port.removeprefix(":")
+    return (host, "") if host.count(":") != 1 else (host.partition(":")[0], host.partition(":")[2])
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
