@@ -1,6 +1,7 @@
 """The embedded catalog under load: many threads, several processes, one SQLite file."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,3 +95,19 @@ def test_the_project_gets_no_litter(project: Path) -> None:
     assert dbtRunner().invoke(arguments(project, 1, MODELS[:1])).success
     assert {path.name for path in project.iterdir()} - before == {".sparkevolve", "target_m00", "m00"}
     assert (project / ".sparkevolve" / ".gitignore").read_text() == "*\n"
+
+
+def test_a_copy_of_the_project_writes_nothing_into_the_original(project: Path) -> None:
+    assert dbtRunner().invoke(arguments(project, 1, MODELS[:1])).success
+    folder = project / ".sparkevolve"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    files = {path: path.stat().st_mtime_ns for path in (folder / "warehouse").rglob("*") if path.is_file()}
+    copy = project.with_name("copy")
+    shutil.copytree(project, copy)
+    result = dbtRunner().invoke(arguments(copy, 2, MODELS[:1]))
+    assert not result.success
+    assert f"The embedded catalog {copy}/.sparkevolve is a copy of {folder}, and" in str(result.exception)
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "warehouse").rglob("*") if path.is_file()}
+    assert kept == files
+    shutil.rmtree(copy / ".sparkevolve")
+    assert dbtRunner().invoke(arguments(copy, 2, MODELS[:1])).success

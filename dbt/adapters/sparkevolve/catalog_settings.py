@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from dbt.adapters.sparkevolve import embedded
 from dbt.adapters.sparkevolve.catalog_properties import MAPPINGS, Translation, near_miss, translate
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.postgresql import SocketAddressError, jdbc_address
@@ -77,17 +79,23 @@ class CatalogSettings:
         """Make the folder and the database of a SQLite catalog, in WAL mode, unless they are there.
 
         In WAL mode readers and one writer do not block each other, and the mode stays with the file.
+
+        Raises:
+            MovedCatalogError: it is an embedded catalog, which was copied or moved here.
         """
         if self.sqlite_file is None:
             return
         folder = self.sqlite_file.parent
-        folder.mkdir(parents=True, exist_ok=True)
-        if self.embedded and not (folder / ".gitignore").exists():
-            (folder / ".gitignore").write_text("*\n")
-        with sqlite3.connect(self.sqlite_file, timeout=BUSY_SECONDS) as connection:
+        if self.embedded:
+            embedded.make_private(folder)
+            embedded.make_file(self.sqlite_file)
+        else:
+            folder.mkdir(parents=True, exist_ok=True)
+        with closing(sqlite3.connect(self.sqlite_file, timeout=BUSY_SECONDS)) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
                 connection.execute("PRAGMA journal_mode=WAL")
-        connection.close()
+            if self.embedded:
+                embedded.check_location(folder, connection)
 
 
 def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> CatalogSettings:
@@ -102,7 +110,7 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
         ProfileError: the properties do not describe a catalog that both sides can share.
     """
     if not properties:
-        return _embedded(name, base_dir / ".sparkevolve")
+        return _embedded(name, base_dir / embedded.FOLDER)
     given = _given(name, properties)
     kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
@@ -177,11 +185,11 @@ def _embedded(name: str, folder: Path) -> CatalogSettings:
             "uri": url.render_as_string(hide_password=False),
             "warehouse": f"file://{folder / 'warehouse'}",
         },
-        embedded=True,
+        is_embedded=True,
     )
 
 
-def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> CatalogSettings:
+def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> CatalogSettings:
     try:
         url = make_url(given.get("uri", ""))
     except (ArgumentError, ValueError):
@@ -232,7 +240,9 @@ def _sql(name: str, given: dict[str, str], *, embedded: bool = False) -> Catalog
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
     settings = _settings(name, "sql", translation)
-    return replace(settings, packages=(JDBC_DRIVERS[database],), sqlite_file=sqlite_file, embedded=embedded)
+    return replace(
+        settings, packages=(JDBC_DRIVERS[database],), sqlite_file=sqlite_file, embedded=is_embedded
+    )
 
 
 def _settings(name: str, kind: str, translation: Translation) -> CatalogSettings:

@@ -115,6 +115,84 @@ class NotIcebergError(SparkEvolveError):
         self.catalog = catalog
 
 
+class ForeignCatalogError(SparkEvolveError):
+    """Something that only the profile's catalog can do, asked of a relation in another one.
+
+    Attributes:
+        relation: its rendered name.
+        database: the name of its catalog, as it is written.
+        catalog: the name of the profile's catalog.
+    """
+
+    def __init__(self, relation: str, database: str, catalog: str) -> None:
+        if database.strip(' `"').lower() == catalog.lower():
+            remedy = (
+                f"Write `{catalog}`, as the profile does: Spark tells the names of catalogs apart by case."
+            )
+        else:
+            remedy = (
+                "Leave `database` out (or a snapshot's `target_database`, or what your macro "
+                "`generate_database_name` returns), or run this with a target of the profile whose `catalog` "
+                f"is {database!r}."
+            )
+        super().__init__(
+            f"{relation} is in the catalog {database!r}, and the profile's is {catalog!r}: incremental "
+            "models and snapshots, and what looks at the history of their tables, work in the profile's "
+            f"catalog. {remedy} Nothing was read or written."
+        )
+        self.relation = relation
+        self.database = database
+        self.catalog = catalog
+
+
+class MovedCatalogError(SparkEvolveError):
+    """An embedded catalog that is not where it was made: its tables' files are known by absolute paths.
+
+    Attributes:
+        folder: where it is.
+        made_in: where it was made.
+        is_copy: whether there still is something.
+        tables: the names of its tables and views.
+    """
+
+    def __init__(self, folder: str, made_in: str, is_copy: bool, tables: Sequence[str]) -> None:
+        shown = ", ".join(tables[:3]) + (", …" if len(tables) > 3 else "")
+        project, former = (path.rpartition("/")[0] for path in (folder, made_in))
+        if is_copy:
+            happened = f"is a copy of {made_in}, and a run here would write into the files of its tables"
+            remedy = "To share the tables, state one catalog in `catalog_properties` of both profiles."
+        else:
+            happened = (
+                f"was made in {made_in}, where nothing is now, and looks for the files of its tables there"
+            )
+            remedy = (
+                f"To go on with its tables, move the project back, or put a link there (`ln -s {project} "
+                f"{former}`); in a container, mount the project at {former}."
+            )
+        super().__init__(
+            f"The embedded catalog {folder} {happened} ({shown}). {remedy} To begin with an empty catalog "
+            f"here, remove {folder}. Nothing was read or written."
+        )
+        self.folder = folder
+        self.made_in = made_in
+        self.is_copy = is_copy
+        self.tables = tuple(tables)
+
+
+class SchemaNameError(SparkEvolveError):
+    """A schema's name that does not say where to build.
+
+    Attributes:
+        schema: the name.
+        catalog: the name of the profile's catalog.
+    """
+
+    def __init__(self, schema: str, catalog: str, why: str) -> None:
+        super().__init__(f"The schema {schema!r} cannot be built in: {why} Nothing was built in it.")
+        self.schema = schema
+        self.catalog = catalog
+
+
 class StagedBatchGoneError(SparkEvolveError):
     """A staged batch that the Iceberg catalog does not have, or no more. It is no batch without columns.
 

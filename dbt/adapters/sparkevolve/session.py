@@ -19,6 +19,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.sparkevolve import embedded
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.errors import (
@@ -101,7 +102,7 @@ def session_config(
         "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.warehouse.dir": f"file://{base_dir / '.sparkevolve' / 'spark-warehouse'}",
+        "spark.sql.warehouse.dir": f"file://{base_dir / embedded.FOLDER / 'spark-warehouse'}",
         "spark.sql.extensions": EXTENSIONS,
         "spark.sql.defaultCatalog": settings.name,
         # Otherwise Spark replaces ${...} in any text, descriptions included.
@@ -181,6 +182,8 @@ class SessionRegistry:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
                 return known
+            # Spark keeps the folder of its default database there, whichever the catalog.
+            embedded.make_private(base_dir / embedded.FOLDER)
             settings.prepare()
             session = _start(config)
             _check_iceberg(session, settings)
