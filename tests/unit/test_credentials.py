@@ -7,6 +7,7 @@ import pytest
 import yaml
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.sparkevolve import credentials as module
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ProfileError
 
@@ -175,3 +176,91 @@ def test_a_thrift_profile_shows_where_the_server_is_and_no_secret() -> None:
 def test_installations_are_counted_by_host() -> None:
     assert credentials(THRIFT).unique_field == "spark.host"
     assert credentials(SESSION).unique_field == "in-process"
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("catalog_propertis", "catalog_properties"),
+        ("catalog-properties", "catalog_properties"),
+        ("catalogProperties", "catalog_properties"),
+        ("Catalog", "catalog"),
+        ("spark_configs", "spark_config"),
+        ("scheme", "schema"),
+        ("server_side_params", "server_side_parameters"),
+        ("query_time_out", "query_timeout"),
+        ("poll_intervall", "poll_interval"),
+    ],
+)
+def test_a_near_miss_of_a_setting_is_refused(key: str, meant: str) -> None:
+    error = refused({**SESSION, key: {"type": "rest", "uri": "http://me:hidden@h"}})
+    assert error.msg == f"The profile has no setting `{key}`. Did you mean `{meant}`?"
+    assert error.setting == key
+
+
+def test_another_unknown_setting_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(module.logger, "warning", told.append)
+    credentials({**SESSION, "threads": 4, "keepalives_idle": "hidden", "role": None})
+    assert told == [
+        "The profile's setting `keepalives_idle` means nothing to sparkevolve, and is not used.",
+        "The profile's setting `role` means nothing to sparkevolve, and is not used.",
+    ]
+
+
+def test_all_settings_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(module.logger, "warning", told.append)
+    # As dbt makes a profile again from its own values.
+    again = {**credentials({**SESSION, **SECRETS}).to_dict(), "type": "sparkevolve", "threads": 1}
+    assert credentials(again).to_dict() == credentials({**SESSION, **SECRETS}).to_dict()
+    assert told == []
+
+
+def test_a_near_miss_in_catalog_properties_is_refused_when_the_profile_is_read() -> None:
+    properties = {"type": "rest", "uri": "http://h", "warehose": "hidden"}
+    error = refused({**SESSION, "catalog_properties": properties})
+    assert error.msg.endswith(
+        "`warehose`, which neither Spark nor PyIceberg reads. Did you mean `warehouse`?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("spark.sql.extension", "spark.sql.extensions"),
+        ("spark.jars.package", "spark.jars.packages"),
+        ("spark.sql.defaultcatalog", "spark.sql.defaultCatalog"),
+        ("spark.driver.memroy", "spark.driver.memory"),
+        ("spark.sql.sesion.timeZone", "spark.sql.session.timeZone"),
+        ("spark.sql.catalogs.lake.uri", "spark.sql.catalog.lake.uri"),
+        ("spark.sql.catlog.lake", "spark.sql.catalog.lake"),
+    ],
+)
+def test_a_near_miss_of_a_setting_of_spark_is_refused(key: str, meant: str) -> None:
+    error = refused({**SESSION, "spark_config": {key: "hidden"}})
+    assert error.msg == f"`spark_config` has `{key}`, which Spark does not read. Did you mean `{meant}`?"
+    assert error.setting == "spark_config"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(
+            "spark.jars.excludes",
+            "spark.jars.ivySettings",
+            "spark.driver.memoryOverhead",
+            "spark.driver.cores",
+        ),
+        *("spark.driver.cores", "spark.executor.memory", "spark.executor.memoryOverhead"),
+        *("spark.sql.catalog.late.uri", "spark.sql.catalog.lake.uri"),
+        *("spark.sql.files.maxPartitionBytes", "spark.hadoop.fs.s3a.endpoint"),
+        *("spark.driver.defaultJavaOptions", "spark.executor.extraJavaOptions", "spark.sql.warehouse.dir"),
+        *("spark.sql.adaptive.enabled", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"),
+    ],
+)
+def test_a_setting_that_spark_may_have_is_not_refused(key: str) -> None:
+    assert credentials({**SESSION, "spark_config": {key: "x"}}).spark_config == {key: "x"}

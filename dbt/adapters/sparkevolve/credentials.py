@@ -1,18 +1,67 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
 
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 
 from dbt.adapters.sparkevolve import catalog_settings
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+
+logger = AdapterLogger("SparkEvolve")
 
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANSI = "spark.sql.ansi.enabled"
 _METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
+
+
+# What dbt-core reads of an output itself.
+_KEYS_OF_DBT = frozenset({"type", "threads"})
+# Settings of Spark that decide whether a session works as we mean it to.
+_SPARK_SETTINGS = (
+    "spark.jars",
+    "spark.jars.packages",
+    "spark.jars.ivy",
+    "spark.jars.repositories",
+    "spark.master",
+    "spark.driver.memory",
+    "spark.executor.memory",
+    "spark.driver.extraJavaOptions",
+    "spark.sql.extensions",
+    "spark.sql.defaultCatalog",
+    "spark.sql.catalogImplementation",
+    "spark.sql.warehouse.dir",
+    "spark.sql.ansi.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.shuffle.partitions",
+)
+
+
+def near_miss_of_spark(key: str, catalog: str) -> str | None:
+    """Return the setting of Spark that ``key`` is a near miss of; None if it is one, or is like none.
+
+    Spark has hundreds of settings, many of them alike, so only one part may differ: what stands between dots.
+
+    Args:
+        key: a key of ``spark_config``.
+        catalog: the profile's catalog, whose settings begin with its name.
+    """
+    parts = key.split(".")
+    for setting in (*_SPARK_SETTINGS, f"spark.sql.catalog.{catalog}"):
+        wanted = setting.split(".")
+        begins = setting.startswith("spark.sql.catalog.")
+        given = parts[: len(wanted)] if begins else parts
+        differing = [(part, want) for part, want in zip(given, wanted, strict=False) if part != want]
+        if len(given) == len(wanted) and len(differing) == 1:
+            part, want = differing[0]
+            # A catalog of nearly the same name may be another one.
+            if want != catalog and closest(part, [want]) is not None:
+                return ".".join([*wanted, *parts[len(wanted) :]])
+    return None
 
 
 @dataclass
@@ -42,6 +91,20 @@ class SparkEvolveCredentials(SparkCredentials):
     ssl_verify: bool = True
     ssl_ca_file: Optional[str] = None
 
+    @classmethod
+    def __pre_deserialize__(cls, data: Any) -> Any:
+        """Refuse keys that are near misses of ours, and warn of others that we do not have."""
+        known = {setting.name for setting in fields(cls)}
+        for key in data:
+            meant = closest(str(key), known) if key not in _KEYS_OF_DBT else None
+            if meant is not None:
+                raise ProfileError(str(key), f"The profile has no setting `{key}`. {did_you_mean(meant)}")
+            if key not in known and key not in _KEYS_OF_DBT:
+                logger.warning(
+                    f"The profile's setting `{key}` means nothing to sparkevolve, and is not used."
+                )
+        return super().__pre_deserialize__(data)
+
     def __post_init__(self) -> None:
         if self.method not in _METHODS:
             given = getattr(self.method, "value", self.method)
@@ -59,6 +122,13 @@ class SparkEvolveCredentials(SparkCredentials):
                 "database",
                 f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
             )
+        for key in self.spark_config:
+            meant = near_miss_of_spark(str(key), self.catalog)
+            if meant is not None:
+                raise ProfileError(
+                    "spark_config",
+                    f"`spark_config` has `{key}`, which Spark does not read. {did_you_mean(meant)}",
+                )
         if self.method == SparkConnectionMethod.SESSION and self.host is None:
             self.host = "in-process"
         self.database = None
