@@ -397,7 +397,7 @@ def test_every_property_of_pyiceberg_is_known() -> None:
         ("credentials", "credential"),
         ("Uri", "uri"),
         ("oauth2_server_uri", "oauth2-server-uri"),
-        ("s3.regoin", "s3.region"),
+        ("s3.regiom", "s3.region"),
     ],
 )
 def test_a_near_miss_is_found(name: str, meant: str) -> None:
