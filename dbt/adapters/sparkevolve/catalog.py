@@ -125,7 +125,7 @@ class IcebergCatalog:
         if self._watch.has_answered:
             return
         try:
-            self._watch.ask(lambda: self._catalog.namespace_exists(("default",)))
+            catalog = self._watch.ask(lambda: self._catalog)
         except CatalogUnavailableError:
             raise
         except Exception as exc:
@@ -134,6 +134,13 @@ class IcebergCatalog:
                 raise
             self._watch.has_answered = False
             raise self._watch.error(reason) from exc
+        try:
+            # Some are not asked anything when they are opened.
+            self._watch.ask(lambda: catalog.namespace_exists(("default",)), is_waited_out=False)
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            logger.debug(f"The catalog `{self.name}` does not tell whether it has a certain schema: {exc}")
 
     def check_after(self, error: Exception) -> None:
         """See whether the catalog is away, after a statement of Spark's that may have failed for that.
