@@ -35,6 +35,7 @@ from dbt.adapters.sparkevolve.loading import (
     plan_table,
     replacing_columns,
 )
+from dbt.adapters.sparkevolve.outcome import Outcome
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 logger = AdapterLogger("SparkEvolve")
@@ -53,12 +54,16 @@ class Node:
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
         nulls: the columns of the model that are a bare NULL.
+        outcome: what is visible already, and what is still to be done; None before that.
+        gone: the table that dbt compiled the model for, if it is not there any more.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     lock: "threading.Lock | None" = None
     nulls: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    gone: SparkEvolveRelation | None = None
 
 
 class PlanningAdapter(ListingAdapter):
