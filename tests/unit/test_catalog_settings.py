@@ -383,6 +383,13 @@ def test_a_value_of_another_form_is_refused(properties: dict[str, object], told:
     assert refused({"type": "rest", "uri": "u", **properties}).startswith(told)
 
 
+def test_a_catalog_class_of_python_is_refused_beside_a_type() -> None:
+    assert refused({"type": "rest", "uri": "u", "py-catalog-impl": "x.Y"}) == (
+        "`catalog_properties` of the catalog `lake` have `type` and `py-catalog-impl`: PyIceberg takes one "
+        "of them, and Spark knows no class of Python. Leave `py-catalog-impl` out."
+    )
+
+
 def test_mappings_reach_pyiceberg_as_they_are() -> None:
     auth = {"type": "basic", "basic": {"username": "me", "password": "p"}}
     ssl = {"cabundle": False}

@@ -120,6 +120,12 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
             f"PyIceberg can share one of: {', '.join(_SPARK_TYPES)}. Set `type`, or leave "
             "`catalog_properties` out for the embedded catalog under ./.sparkevolve.",
         )
+    if "py-catalog-impl" in given:
+        raise ProfileError(
+            "catalog_properties",
+            f"`catalog_properties` of the catalog `{name}` have `type` and `py-catalog-impl`: PyIceberg "
+            "takes one of them, and Spark knows no class of Python. Leave `py-catalog-impl` out.",
+        )
     if kind == "sql":
         return _sql(name, given)
     return _settings(name, kind, translate(kind, given))
