@@ -17,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import part
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import Cast, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.statements import (
     Key,
     between,
@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     insert_statement,
     merge_statement,
 )
+from dbt.adapters.sparkevolve.evolution.storable import Leaf, Struct
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.loading import (
     is_loaded,
@@ -38,6 +39,7 @@ from dbt.adapters.sparkevolve.loading import (
     plan_data,
     plan_table,
     replacing_columns,
+    window_refusals,
 )
 from dbt.adapters.sparkevolve.staging import staging_properties
 from tests.unit.conftest import MakeTable
@@ -285,6 +287,50 @@ def test_a_microbatch_replaces_its_window_which_is_told_in_utc(
         delete_where(TARGET, [window]),
         insert(batch, table),
     ]
+
+
+DAY = {"event_time_start": datetime(2024, 1, 1), "event_time_end": datetime(2024, 1, 3, 2, tzinfo=EAST)}
+HOUR = {"event_time_start": datetime(2024, 1, 1, 5), "event_time_end": datetime(2024, 1, 1, 6)}
+
+
+@pytest.mark.parametrize(
+    ("type_", "window", "reason"),
+    [
+        ("date", DAY, None),
+        ("timestamp", HOUR, None),
+        ("timestamp_ntz", HOUR, None),
+        ("date", HOUR, "is a date, and this batch is of the time from 2024-01-01 05:00:00 to "),
+        (
+            "date",
+            {**DAY, "event_time_end": datetime(2024, 1, 1, 12)},
+            "to 2024-01-01 12:00:00 UTC",
+        ),
+        (
+            "date",
+            {**DAY, "event_time_start": datetime(2024, 1, 1, tzinfo=EAST)},
+            "from 2023-12-31 22:00:00",
+        ),
+        ("bigint", DAY, "is of type bigint, by which"),
+        ("string", DAY, "is of type string, by which"),
+    ],
+)
+def test_a_window_has_to_be_one_that_the_event_time_can_tell(
+    type_: str, window: dict[str, datetime], reason: str | None
+) -> None:
+    model = Struct((("id", Leaf("int")), ("TS", Leaf(type_))))
+    found = [str(refusal) for refusal in window_refusals(model, {"event_time": "`ts`", **window})]
+    assert len(found) == (reason is not None)
+    assert reason is None or f"The event_time `TS` {reason}" in found[0] or reason in found[0]
+    # No batch of a microbatch model.
+    settings = {"event_time": "ts", "event_time_start": None, "event_time_end": None}
+    assert window_refusals(model, settings) == []
+
+
+def test_what_is_stored_as_the_table_has_it_is_cast(stage: Stage) -> None:
+    batch = stage("Valid_From date, v int", {"Valid_From": date(2024, 1, 1), "v": 1})
+    settings = {**SETTINGS, "strategy": "append", "stored_as_they_are": ["valid_from", "valid_to"]}
+    plan = plan_batch(batch, settings, {}, columns("valid_from timestamp, v int"), TableFacts())
+    assert [column.projection for column in plan.columns] == [Cast("timestamp_ltz"), Keep()]
 
 
 def test_the_window_of_a_microbatch_is_open_at_its_end(stage: Stage) -> None:

@@ -518,7 +518,7 @@ def test_some_violations_are_shown_as_texts_in_order() -> None:
         "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING), CAST(DBT_INTERNAL_DEST.`q``q` AS STRING)\n"
         "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
         "WHERE NOT coalesce((a > 0 OR b), false)\n"
-        "ORDER BY 1, 2\n"
+        "ORDER BY CAST(DBT_INTERNAL_DEST.`Id` AS STRING), CAST(DBT_INTERNAL_DEST.`q``q` AS STRING)\n"
         "LIMIT 3"
     )
 

@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.loading import (
     load_key,
     load_statements,
     partition_overwrite,
+    window,
 )
 from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, partition_values
 from dbt.adapters.sparkevolve.publication import Base, Head
@@ -86,7 +87,12 @@ class Load:
     @property
     def warnings(self) -> list[str]:
         """What the user should know."""
-        return [*self.plan.warnings, *self._partition_warning, *self._older_partitions_warning]
+        return [
+            *self.plan.warnings,
+            *self._partition_warning,
+            *self._older_partitions_warning,
+            *self._window_warning,
+        ]
 
     @cached_property
     def older_partitions(self) -> tuple[PartitionValue, ...]:
@@ -112,6 +118,23 @@ class Load:
             "which reads the whole table and takes long in a large one. To have partitions replaced again: "
             f"`CALL {names.quote(str(self.target.database))}.system.rewrite_data_files(table => {table}, "
             "options => map('rewrite-all', 'true'))`."
+        ]
+
+    @property
+    def _window_warning(self) -> list[str]:
+        """Say that a batch has rows that its window does not hold: a second run adds them again."""
+        if self.settings["strategy"] != "microbatch" or self._event_time_type is None:
+            return []
+        name = self.plan.unique_key[0]
+        start, end = window(self._event_time_type, self.settings)
+        bounds = self.batch.bounds.get(names.fold(name))
+        if bounds is None or (start <= bounds[0] and bounds[1] < end):
+            return []
+        return [
+            f"The batch of {start} to {end} has rows with {names.quote(name)} from {bounds[0]} to "
+            f"{bounds[1]}. "
+            "Another run of it does not replace those outside of this window, but adds them again: let the "
+            "model return rows of its window only."
         ]
 
     @property

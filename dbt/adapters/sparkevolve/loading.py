@@ -1,14 +1,15 @@
 """From a staged batch to what is done with it: the plan, its text, and the statements that load it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from dataclasses import replace
+from datetime import datetime, time, timezone
 from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IcebergType, TimestampType
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.evolution import names, refusals, statements
+from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
 from dbt.adapters.sparkevolve.evolution.partitions import (
     PartitionValue,
     parse_partitions,
@@ -16,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.partitions import (
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import Keep
+from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -61,7 +62,7 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     if plan.get("creates"):
         found = [("column", names.quote(name)) for name in plan["columns"]]
         found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
-        found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
+        found += [("warning", text) for text in plan["warnings"]]
         found += [("refused", text) for text in plan["refusals"]]
         return "\n".join(
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
@@ -69,15 +70,10 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     rows += [("pad", text) for text in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]
-    rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
+    rows += [("warning", text) for text in plan["warnings"]]
     rows += [("refused", text) for text in plan["refusals"]]
     rows += [("column", f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
-
-
-def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
-    names_ = ", ".join(names.quote(name) for name in plan.get("built_before", ()))
-    return [("reads", f"{names_}, planned as now: a run would build that first")] if names_ else []
 
 
 def plan_batch(
@@ -107,18 +103,37 @@ def plan_batch(
         renames=settings["column_renames"],
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
-        frozen=frozenset(settings["frozen"]),
         facts=facts,
     )
     plan = plan_evolution(schema, _source(batch, schema, settings["stored_as_they_are"]), policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
-    return EvolutionPlan(refusals=found) if found else plan
+    if found:
+        return EvolutionPlan(refusals=found)
+    return replace(plan, columns=_cast(plan.columns, batch, schema, settings["stored_as_they_are"]))
+
+
+def _cast(
+    columns: Sequence[ProjectedColumn], batch: StagedBatch, target: Schema, stored_as_they_are: Iterable[str]
+) -> tuple[ProjectedColumn, ...]:
+    """Return columns with a cast where the table's type was taken for that of the batch.
+
+    Spark would cast as it writes, unless ``spark.sql.storeAssignmentPolicy`` is STRICT.
+    """
+    names_ = {names.fold(name) for name in stored_as_they_are}
+    has = {names.fold(f.name): f.field_type for f in batch.schema.fields}
+    wants = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
+    return tuple(
+        replace(column, projection=Cast(spark_type(wants[key])))
+        if (key := names.fold(column.name)) in wants and wants[key] != has.get(key, wants[key])
+        else column
+        for column in columns
+    )
 
 
 def _source(batch: StagedBatch, target: Schema, stored_as_they_are: Iterable[str]) -> Schema:
     """Return the batch's schema, in which some columns have the types that the table has.
 
-    dbt's own columns of a snapshot are dates or timestamps as it happens, and Spark casts them as it writes.
+    dbt's own columns of a snapshot are dates or timestamps as it happens, and are cast as they are written.
     """
     names_ = {names.fold(name) for name in stored_as_they_are}
     types = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
@@ -261,12 +276,42 @@ def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[s
 
 def _window(column: str, type_: IcebergType, settings: Mapping[str, Any]) -> str:
     """Return the condition that a row is in the window of a microbatch, which dbt gives in UTC."""
-    start, end = (_moment(settings[name], type_) for name in ("event_time_start", "event_time_end"))
+    start, end = window(type_, settings)
     return statements.between(column, spark_type(type_), start, end, open_end=True)
 
 
+def window(type_: IcebergType, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return begin and end of a microbatch, as plain values of the type of its ``event_time``."""
+    return _moment(settings["event_time_start"], type_), _moment(settings["event_time_end"], type_)
+
+
+def window_refusals(columns: storable.Struct, settings: Mapping[str, Any]) -> list[Refusal]:
+    """Refuse a microbatch whose window cannot be told by the type of its ``event_time``.
+
+    Args:
+        columns: what the model returns.
+        settings: the model's, see ``IncrementalAdapter.evolve``.
+    """
+    wanted = {names.fold(name) for name in key_columns(settings.get("event_time"))}
+    found = [(name, type_) for name, type_ in columns.fields if names.fold(name) in wanted]
+    if settings.get("event_time_start") is None or len(found) != 1:
+        return []
+    name, type_ = found[0]
+    text = type_.text if isinstance(type_, storable.Leaf) else "a struct, list or map"
+    window = [_utc(settings[side]) for side in ("event_time_start", "event_time_end")]
+    if text == "date" and any(moment.time() != time.min for moment in window):
+        return [refusals.window_within_a_day(name, *(f"{moment:%Y-%m-%d %H:%M:%S}" for moment in window))]
+    if text not in ("date", "timestamp", "timestamp_ntz", "void"):
+        return [refusals.event_time_is_no_time(name, text)]
+    return []
+
+
+def _utc(value: datetime) -> datetime:
+    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+
+
 def _moment(value: datetime, type_: IcebergType) -> Any:
-    utc = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    utc = _utc(value)
     if isinstance(type_, DateType):
         return utc.date()
     return utc.replace(tzinfo=None) if isinstance(type_, TimestampType) else utc

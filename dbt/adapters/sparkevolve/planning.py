@@ -34,8 +34,8 @@ from dbt.adapters.sparkevolve.loading import (
     plan_data,
     plan_table,
     replacing_columns,
+    window_refusals,
 )
-from dbt.adapters.sparkevolve.outcome import Outcome
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 logger = AdapterLogger("SparkEvolve")
@@ -54,16 +54,12 @@ class Node:
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
         nulls: the columns of the model that are a bare NULL.
-        outcome: what is visible already, and what is still to be done; None before that.
-        gone: the table that dbt compiled the model for, if it is not there any more.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     lock: "threading.Lock | None" = None
     nulls: tuple[str, ...] = ()
-    outcome: Outcome | None = None
-    gone: SparkEvolveRelation | None = None
 
 
 class PlanningAdapter(ListingAdapter):
@@ -148,7 +144,10 @@ class PlanningAdapter(ListingAdapter):
             settings: the model's; None for a batch without a key.
             columns: the names that the batch has.
         """
-        wanted = {names.fold(name) for name in key_columns((settings or {}).get("unique_key"))}
+        given = settings or {}
+        # Of an event time the bounds tell whether the batch keeps to its window.
+        keys = key_columns(given.get("unique_key") or given.get("event_time"))
+        wanted = {names.fold(name) for name in keys}
         return staging.staging_properties([name for name in columns if names.fold(name) in wanted])
 
     @available.parse_none
@@ -223,8 +222,9 @@ class PlanningAdapter(ListingAdapter):
         columns = self._query_columns(target, sql)
         query = storable.storable_query(sql, columns, table, settings["column_renames"])
         self._node.nulls = query.nulls
-        lacking = [note for note in query.notes if note.type != "void"]
         found = list(check_source_names(query.columns, *replacing_columns(settings)))
+        found += window_refusals(columns, settings)
+        lacking = [note for note in query.notes if note.type != "void"]
         if settings["unmappable_types"] == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
         if self.catalog.is_hive:

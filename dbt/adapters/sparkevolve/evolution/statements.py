@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
+from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
 
@@ -251,11 +251,15 @@ def snapshot_statement(
     end = f"{TARGET_ALIAS}.{quote(valid_to)}"
     open_ = f"{end} IS NULL" if valid_to_current is None else f"({end} IS NULL OR {end} = {valid_to_current})"
     values = ",\n  ".join(column.render(SOURCE_ALIAS) for column in columns)
+    ends = next(
+        (c.render(SOURCE_ALIAS) for c in columns if fold(c.name) == fold(valid_to)),
+        f"{SOURCE_ALIAS}.{quote(valid_to)}",
+    )
     return (
         f"MERGE INTO {target} AS {TARGET_ALIAS}\nUSING {staged} AS {SOURCE_ALIAS}\n"
         f"ON {SOURCE_ALIAS}.{quote(scd_id)} = {TARGET_ALIAS}.{quote(scd_id)}\n"
         f"WHEN MATCHED AND {open_} AND {SOURCE_ALIAS}.dbt_change_type IN ('update', 'delete')\n"
-        f"  THEN UPDATE SET {end} = {SOURCE_ALIAS}.{quote(valid_to)}\n"
+        f"  THEN UPDATE SET {end} = {ends}\n"
         f"WHEN NOT MATCHED AND {SOURCE_ALIAS}.dbt_change_type = 'insert'\n"
         f"  THEN INSERT ({_names(columns)})\nVALUES (\n  {values}\n)"
     )
@@ -333,11 +337,6 @@ def drop_branch(table: str, branch: str) -> str:
     return f"ALTER TABLE {table} DROP BRANCH IF EXISTS {quote(branch)}"
 
 
-def refresh_table(table: str) -> str:
-    """Return the statement by which Spark reads a table's metadata again."""
-    return f"REFRESH TABLE {table}"
-
-
 def fast_forward(catalog: str, schema: str, table: str, ref: str, branch: str) -> str:
     """Return the statement that moves ``ref`` to the head of ``branch``, if that has come from it."""
     name = string_literal(f"{quote(schema)}.{quote(table)}")
@@ -398,8 +397,7 @@ def count_violations(rows: str, audits: Sequence[str]) -> str:
 def some_violations(rows: str, audit: str, columns: Sequence[str], limit: int) -> str:
     """Return the query of some columns of a few rows that fail an audit, each column as text."""
     shown = ", ".join(f"CAST({TARGET_ALIAS}.{quote(name)} AS STRING)" for name in columns)
-    order = ", ".join(str(number) for number in range(1, len(columns) + 1))
     return (
         f"SELECT DISTINCT {shown}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}\n"
-        f"WHERE NOT coalesce({_enclosed(audit)}, false)\nORDER BY {order}\nLIMIT {limit}"
+        f"WHERE NOT coalesce({_enclosed(audit)}, false)\nORDER BY {shown}\nLIMIT {limit}"
     )
