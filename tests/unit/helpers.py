@@ -156,7 +156,6 @@ SETTINGS: dict[str, Any] = {
     "type_widening": True,
     "relax_not_null": True,
     "nested_evolution": True,
-    "frozen": [],
     "bookkeeping": [],
     "stored_as_they_are": [],
 }

@@ -58,6 +58,7 @@ class Connections:
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.answers: list[Answer] = []
+        self.set: dict[str, str | None] = {}
 
     def execute(self, sql: str, **_: object) -> tuple[AdapterResponse, Any]:
         self.sent.append(sql)
@@ -88,6 +89,11 @@ class Connections:
 
     def set_partition_overwrite(self, mode: str | None) -> None:
         self.sent.append(f"-- {mode}")
+
+    def change_setting(self, name: str, value: str | None) -> str | None:
+        before = self.set.get(name)
+        self.set[name] = value
+        return before
 
 
 class Adapter(SparkEvolveAdapter):
@@ -775,6 +781,34 @@ def test_a_query_reads_a_table_if_its_plan_names_it(adapter: Adapter) -> None:
     assert not adapter.reads("select * from w", relation("orders"))
     sent = ["EXPLAIN EXTENDED select * from v", "EXPLAIN EXTENDED select * from w"]
     assert adapter.connections.sent == sent
+
+
+@pytest.mark.parametrize("cut", ["Truncated plan of 4 characters", "Relation lake.db.*********(redacted)"])
+def test_a_plan_that_is_not_whole_may_read_any_table(adapter: Adapter, cut: str) -> None:
+    adapter.connections.answers = [[[cut]]]
+    assert adapter.reads("select * from w", relation("orders"))
+
+
+def test_what_cuts_a_plan_is_set_meanwhile_and_set_back(adapter: Adapter) -> None:
+    given = {"spark.sql.maxPlanStringLength": "10"}
+    adapter.connections.set = dict(given)
+    meanwhile: list[dict[str, str | None]] = []
+
+    def fail(_: str) -> None:
+        meanwhile.append(dict(adapter.connections.set))
+        raise DbtRuntimeError("no")
+
+    adapter.connections.answers = [fail]
+    with pytest.raises(DbtRuntimeError, match="no"):
+        adapter.reads("select * from w", relation("orders"))
+    assert meanwhile == [
+        {
+            "spark.sql.maxPlanStringLength": "2147483632",
+            "spark.sql.debug.maxToStringFields": "1000000",
+            "spark.sql.redaction.string.regex": "(?!)",
+        }
+    ]
+    assert {name: v for name, v in adapter.connections.set.items() if v is not None} == given
 
 
 def test_the_statement_of_a_snapshot_names_dbt_s_columns(adapter: Adapter, start: Start) -> None:

@@ -3,11 +3,18 @@
 import pytest
 
 from dbt.adapters.sparkevolve.errors import SettingError
-from dbt.adapters.sparkevolve.spark_settings import REFUSED, changes_settings, check_settings
+from dbt.adapters.sparkevolve.spark_settings import (
+    REFUSED,
+    changes_settings,
+    check_settings,
+    value_instead,
+)
 
 
-@pytest.mark.parametrize("name", [refused.name for refused in REFUSED])
-@pytest.mark.parametrize("value", ["true", "TRUE", " true "])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(r.name, text) for r in REFUSED for text in (r.value.lower(), r.value.upper(), f" {r.value} ")],
+)
 def test_a_setting_is_refused_by_its_name(name: str, value: str) -> None:
     with pytest.raises(SettingError, match=f"The Spark setting `{name}` is `{value}`. ") as caught:
         check_settings({name: value}.get)
@@ -16,7 +23,8 @@ def test_a_setting_is_refused_by_its_name(name: str, value: str) -> None:
 
 def test_settings_with_sparks_own_values_are_not_refused() -> None:
     check_settings({}.get)
-    check_settings({refused.name: "false" for refused in REFUSED}.get)
+    check_settings({refused.name: value_instead(refused.name) for refused in REFUSED}.get)
+    assert value_instead("spark.sql.storeAssignmentPolicy") == "ANSI"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, StatementError, short_message
 from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
-from dbt.adapters.sparkevolve.spark_settings import changes_settings, check_settings
+from dbt.adapters.sparkevolve.spark_settings import changes_settings, check_settings, value_instead
 from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
 
 logger = AdapterLogger("SparkEvolve")
@@ -217,5 +217,5 @@ def _check_changed(handle: Any) -> None:
         check_settings(value_of)
     except SettingError as exc:
         # A session goes on for other threads, and for later runs in this process.
-        handle.execute(f"SET {exc.setting}=false")
+        handle.execute(f"SET {exc.setting}={value_instead(exc.setting)}")
         raise

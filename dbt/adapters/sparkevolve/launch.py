@@ -38,6 +38,16 @@ def private_submit_args(config: Mapping[str, str], spark_home: str) -> Iterator[
                 os.environ[_SUBMIT_ARGS] = before
 
 
+def own_properties(spark_home: str) -> str:
+    """Return the text of the file from which Spark has its settings by itself.
+
+    Args:
+        spark_home: the folder of Spark.
+    """
+    _, named = _without_file(shlex.split(os.environ.get(_SUBMIT_ARGS) or ""))
+    return _text_of(named or _defaults_file(spark_home))
+
+
 @contextmanager
 def private_file(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Have a file that this user alone can read, in memory where the system can do that.

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnsupportedVersionError,
     short_message,
 )
-from dbt.adapters.sparkevolve.launch import private_submit_args
+from dbt.adapters.sparkevolve.launch import own_properties, private_submit_args
 from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ class SessionRegistry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._sessions: dict[tuple[tuple[str, str], ...], SparkSession] = {}
+        self._started_with = _StartedWith()
 
     def get(
         self,
@@ -185,13 +186,76 @@ class SessionRegistry:
             # Spark keeps the folder of its default database there, whichever the catalog.
             embedded.make_private(base_dir / embedded.FOLDER)
             settings.prepare()
-            session = _start(config)
+            session = _start(config, self._started_with)
+            stated = {*map(str, spark_config), *parameters, "spark.jars", "spark.jars.packages"}
+            self._started_with.warn_of_what_stays(session, config, stated)
             _check_iceberg(session, settings)
             self._sessions[key] = session
             return session
 
 
-def _start(config: Mapping[str, str]) -> "SparkSession":
+class _StartedWith:
+    """What Spark was started with in this process, which each of its later sessions begins with.
+
+    Attributes:
+        config: the settings of the first profile; none if the program had started Spark.
+        defaults: those that Spark has from its own file, for all profiles.
+    """
+
+    def __init__(self) -> None:
+        self.config: Mapping[str, str] = {}
+        self.defaults: Mapping[str, str] = {}
+        self._said: set[str] = set()
+
+    def note(self, config: Mapping[str, str], defaults: Mapping[str, str]) -> None:
+        """Take note of a start."""
+        self.config, self.defaults, self._said = dict(config), defaults, set()
+
+    def take_back(self, session: "SparkSession", config: Mapping[str, str]) -> None:
+        """Take from a new session what only the first profile says, where that can be."""
+        from pyspark.errors import PySparkException
+
+        for name in self.config.keys() - config.keys():
+            try:
+                if name in self.defaults:
+                    session.conf.set(name, self.defaults[name])
+                else:
+                    session.conf.unset(name)
+            except PySparkException:
+                pass  # one of the whole process
+
+    def warn_of_what_stays(
+        self, session: "SparkSession", config: Mapping[str, str], stated: Collection[str]
+    ) -> None:
+        """Warn of settings that cannot be what a profile says, since Spark keeps them to its end.
+
+        Args:
+            session: the profile's session.
+            config: its settings.
+            stated: the names of those that the user may have stated.
+        """
+        context = session.sparkContext.getConf()
+        for name in sorted(config.keys() & stated):
+            # Hadoop's settings are read where Spark began with them, though a session lets them be set.
+            of_session = not name.startswith("spark.hadoop.")
+            now = str((session.conf if of_session else context).get(name, ""))
+            several = name.startswith("spark.jars")
+            wanted = set(config[name].split(",") if several else [config[name]])
+            if not wanted <= set(now.split(",") if several else [now]):
+                self._warn(name, "of this profile has no effect: Spark runs with another value")
+        for name in sorted(self.config.keys() - config.keys()):
+            if name.startswith("spark.hadoop.") and self.defaults.get(name) != self.config[name]:
+                self._warn(name, "of another profile of this process has its effect for this one too")
+
+    def _warn(self, name: str, what: str) -> None:
+        if name not in self._said:
+            self._said.add(name)
+            logger.warning(
+                f"`{name}` {what}, and keeps it until this process ends. Use one process for each profile."
+            )
+
+
+def _start(config: Mapping[str, str], started_with: _StartedWith) -> "SparkSession":
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -205,19 +269,29 @@ def _start(config: Mapping[str, str]) -> "SparkSession":
         builder = SparkSession.builder
         for key, value in config.items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        started_with.note(config, _own_defaults(session))
+        return session
     # Another session of ours, or one that the program had before dbt was called in it.
     session = SparkSession.builder.getOrCreate().newSession()
+    started_with.take_back(session, config)
     for key, value in config.items():
         try:
             # Not isModifiable(): it denies each setting that Spark does not know, a catalog's among them.
             session.conf.set(key, value)
         except PySparkException:
-            if session.conf.get(key, None) != value:
-                logger.debug(
-                    f"{key} cannot be set any more in this process: Spark was started with another value"
-                )
+            logger.debug(f"{key} cannot be set any more in this process")
     return session
+
+
+def _own_defaults(session: "SparkSession") -> dict[str, str]:
+    """Return the settings in the file that Spark reads them from by itself."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    jvm: Any = session.sparkContext._jvm
+    properties = jvm.java.util.Properties()
+    properties.load(jvm.java.io.StringReader(own_properties(_find_spark_home())))  # type: ignore[no-untyped-call]
+    return {str(name): str(properties.getProperty(name)).strip() for name in properties.stringPropertyNames()}
 
 
 def _launch(config: Mapping[str, str]) -> None:
@@ -367,6 +441,16 @@ class SessionHandle(SparkConnectionWrapper):
         _take_settings(session, self._default, wanted)
         self._session = session
 
+    def change_setting(self, name: str, value: str | None) -> str | None:
+        """Give a setting a value, or with None the one of Spark; return what was set, None if nothing was."""
+        settings = _settings_of(self._session)
+        before: str | None = settings.get(name)
+        if value is None:
+            settings.remove(name)
+        else:
+            settings.put(name, value)
+        return before
+
     def setting(self, name: str) -> str | None:
         """Return the value of a setting in this session, None if it has none."""
         value: str | None = self._session.conf.get(name, None)
@@ -433,15 +517,20 @@ class SessionHandle(SparkConnectionWrapper):
 
 def _take_settings(session: "SparkSession", other: "SparkSession", more: Mapping[str, str]) -> None:
     """Give a session all settings of another one, and ``more``."""
-    jvm: Any = other._jsparkSession
     # A copy: threads share both sessions, and at no moment may one of these settings be another.
-    wanted = jvm.sessionState().conf().clone().settings()
+    java: Any = other._jsparkSession
+    wanted = java.sessionState().conf().clone().settings()
     for name, value in more.items():
         wanted.put(name, value)
-    jvm = session._jsparkSession
-    settings = jvm.sessionState().conf().settings()
+    settings = _settings_of(session)
     settings.putAll(wanted)
     settings.keySet().retainAll(wanted.keySet())
+
+
+def _settings_of(session: "SparkSession") -> Any:
+    """Return what was set in a session, as Java's map of it: Spark's own values are not in it."""
+    java: Any = session._jsparkSession
+    return java.sessionState().conf().settings()
 
 
 class _Running:

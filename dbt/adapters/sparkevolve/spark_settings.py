@@ -5,8 +5,11 @@ it is seen: when a connection is opened, and after each statement of a user that
 """
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from dbt.adapters.sparkevolve.errors import SettingError
 
@@ -20,15 +23,19 @@ _CHANGES = re.compile(r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(?:set\b[^=]*=|reset\b)", re
 
 @dataclass(frozen=True)
 class Refused:
-    """A setting that has to stay ``false``, Spark's own value.
+    """A value that a setting must not have.
 
     Attributes:
-        name: its name.
+        name: the setting's name.
         why: what would go wrong.
+        value: the value.
+        instead: Spark's own value.
     """
 
     name: str
     why: str
+    value: str = "true"
+    instead: str = "false"
 
 
 REFUSED = (
@@ -46,6 +53,12 @@ REFUSED = (
         "spark.sql.legacy.typeCoercion.datetimeToString.enabled",
         "With it dates and times are compared with texts as texts, so that the batches of a microbatch model "
         "would have other rows than they replace.",
+    ),
+    Refused(
+        "spark.sql.storeAssignmentPolicy",
+        "Spark inserts no row into an Iceberg table with it: a first run would succeed, the next ones fail.",
+        value="LEGACY",
+        instead="ANSI",
     ),
     Refused(
         "spark.sql.hive.thriftServer.singleSession",
@@ -66,8 +79,47 @@ def check_settings(value_of: Callable[[str], str | None]) -> None:
     """
     for refused in REFUSED:
         value = value_of(refused.name)
-        if value is not None and value.strip().lower() == "true":
+        if value is not None and value.strip().lower() == refused.value.lower():
             raise SettingError(refused.name, value, refused.why)
+
+
+class Changeable(Protocol):
+    """A connection whose settings can be changed."""
+
+    def change_setting(self, name: str, value: str | None) -> str | None:
+        """Give a setting a value, or with None the one of Spark; return what was set, None if nothing was."""
+
+
+# What cuts texts out of a plan, or replaces them.
+_WHOLE_PLANS = {
+    "spark.sql.maxPlanStringLength": "2147483632",
+    "spark.sql.debug.maxToStringFields": "1000000",
+    "spark.sql.redaction.string.regex": "(?!)",
+}
+_EXPLAINING = threading.Lock()
+
+
+@contextmanager
+def whole_plans(connection: Changeable) -> Iterator[None]:
+    """Have EXPLAIN show all of a plan meanwhile: none of these settings changes what a statement does."""
+    # One after the other: the threads of a session share its settings.
+    with _EXPLAINING:
+        before = {name: connection.change_setting(name, value) for name, value in _WHOLE_PLANS.items()}
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                connection.change_setting(name, value)
+
+
+def may_lack_names(plan: str) -> bool:
+    """Tell whether Spark has taken something out of the text of a plan."""
+    return any(sign in plan for sign in ("Truncated plan of", "*(redacted)"))
+
+
+def value_instead(name: str) -> str:
+    """Return Spark's own value of a setting that is refused."""
+    return next(refused.instead for refused in REFUSED if refused.name == name)
 
 
 def changes_settings(sql: str) -> bool:

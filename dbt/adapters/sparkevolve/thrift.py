@@ -139,6 +139,12 @@ class ThriftHandle(PyhiveConnectionWrapper):
         if mode is None:
             self._overwrite_mode = None
 
+    def change_setting(self, name: str, value: str | None) -> str | None:
+        """Give a setting a value, or with None the one of Spark; return what was set, None if nothing was."""
+        before = self.settings().get(name)
+        self.execute(f"RESET {name}" if value is None else f"SET {name}={value}")
+        return before
+
     def settings(self, name: str = "") -> dict[str, str]:
         """Return the settings of this connection that are not Spark's own, or the value of one of them."""
         self.cursor()
