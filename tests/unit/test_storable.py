@@ -5,11 +5,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import (
     DateType,
     DecimalType,
+    FixedType,
     IntegerType,
     LongType,
     NestedField,
     StringType,
     TimeType,
+    UUIDType,
 )
 
 from dbt.adapters.sparkevolve.evolution.storable import (
@@ -377,6 +379,8 @@ TABLE = Schema(
     NestedField(8, "m", mapping(9, StringType(), DateType())),
     NestedField(11, "old", IntegerType()),
     NestedField(12, "t", TimeType()),
+    NestedField(13, "uid", UUIDType()),
+    NestedField(14, "f", struct(15, x=FixedType(4))),
 )
 
 
@@ -418,9 +422,11 @@ def test_a_bare_null_has_the_type_that_the_table_has_there(name: str, type_: obj
 
 
 def test_a_bare_null_that_the_table_has_no_type_for_is_left_out() -> None:
-    columns = Struct((("i", INT), ("u", VOID), ("t", VOID), ("s", Struct((("z", VOID), ("q", VOID))))))
+    in_s = ("s", Struct((("z", VOID), ("q", VOID))))
+    columns = Struct((("i", INT), ("u", VOID), ("t", VOID), ("uid", VOID), ("f", VOID), in_s))
     found = storable_query(SQL, columns, TABLE)
-    assert found.notes == (Note(("u",), "void"), Note(("t",), "void"), Note(("s", "q"), "void"))
+    paths = [("u",), ("t",), ("uid",), ("f",), ("s", "q")]
+    assert found.notes == tuple(Note(path, "void") for path in paths)
     assert found.columns == ("i", "s")
     assert found.sql == select(
         "DBT_INTERNAL_MODEL.`i` as `i`",
