@@ -1,5 +1,6 @@
 """A server that speaks what a connection needs of HiveServer2's protocol, and falls silent on command."""
 
+import shutil
 import socket
 import ssl
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pytest
 from TCLIService import TCLIService
 from TCLIService import ttypes as t
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
@@ -150,6 +152,8 @@ class _Accepted:
 
 def make_certificate(folder: Path, name: str, *names: str) -> Path:
     """Make a self-signed certificate for these names, and its key, in one file of PEM format."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs the openssl program")
     path = folder / f"{name}.pem"
     key = folder / f"{name}.key"
     subject = ["-subj", f"/CN={name}", "-addext", "subjectAltName=" + ",".join(names)]
