@@ -151,7 +151,7 @@ def test_a_batch_within_a_day_is_refused_by_a_date(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("spark.sql.caseSensitive", "true"), ("spark.sql.storeAssignmentPolicy", "legacy")]
+    ("setting", "value"), [("spark.sql.caseSensitive", "true"), ("spark.sql.storeAssignmentPolicy", "LEGACY")]
 )
 def test_a_setting_that_would_make_a_run_fail_half_way_is_refused(
     scenario_factory: Factory, scenario: Scenario, setting: str, value: str
@@ -177,7 +177,6 @@ STRANGE = {
     "ansi": {
         "spark.sql.ansi.enabled": "true",
         "spark.sql.ansi.doubleQuotedIdentifiers": "true",
-        "spark.sql.ansi.enforceReservedKeywords": "true",
         "spark.sql.storeAssignmentPolicy": "STRICT",
         "spark.sql.crossJoin.enabled": "false",
         "spark.sql.datetime.java8API.enabled": "true",
