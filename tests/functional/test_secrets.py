@@ -1,13 +1,16 @@
-"""No secret of a profile reaches a command line, which every user of a machine can read."""
+"""No secret of a profile reaches a command line, which every user of a machine can read, or a text."""
 
 import json
 import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.functional.harness import Scenario
 
 # Starts a session while a thread reads the command lines of all processes, and prints what it saw as JSON.
 STARTS = """
@@ -96,3 +99,20 @@ def test_no_secret_is_on_a_command_line_while_a_session_starts(method: str, tmp_
     assert found["values"] == secrets
     assert found["heap"] == ["-Xmx612m"]
     assert (found["defaults"], found["own"]) == ("yes", "arguments")
+
+
+def test_no_text_of_a_run_shows_a_secret(scenario_factory: Callable[..., Scenario], method: str) -> None:
+    """A statement, a model and an option quote the secret, as a library's text would; dbt logs all of it."""
+    if method != "session":
+        pytest.skip("the texts are the same")
+    scenario = scenario_factory(password="open sesame 1", token="t0ken")
+    scenario.model("select 1 as id, assert_true(false, 'no entry: open sesame 1, open%20sesame%201, t0ken')")
+    run = scenario.fail("--log-level-file", "debug")
+    assert "no entry: *****, *****, *****" in run.message
+    results = (scenario.folder / "target" / "run_results.json").read_text()
+    assert "no entry: *****, *****, *****" in results
+    log = (scenario.folder / "logs" / "dbt.log").read_text()
+    assert "no entry: *****, *****, *****" in log
+    for secret in ("open sesame 1", "open%20sesame%201", "t0ken"):
+        assert secret not in log
+        assert secret not in run.message

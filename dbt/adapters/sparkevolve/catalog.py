@@ -70,6 +70,7 @@ from dbt.adapters.sparkevolve.publication import (
     removal,
     written_ms,
 )
+from dbt.adapters.sparkevolve.redaction import shows_no_secret
 from dbt.adapters.sparkevolve.relation import table_identifier
 from dbt.adapters.sparkevolve.schema_history import schema_history
 
@@ -87,6 +88,7 @@ NEWEST_FORMAT_TO_COMMIT = 2
 Result = TypeVar("Result")
 
 
+@shows_no_secret
 class IcebergCatalog:
     """The tables of one catalog.
 

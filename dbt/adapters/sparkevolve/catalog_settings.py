@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,8 @@ class CatalogSettings:
     """
 
     name: str
-    pyiceberg: Mapping[str, Any]
-    spark: Mapping[str, str]
+    pyiceberg: Mapping[str, Any] = field(repr=False)
+    spark: Mapping[str, str] = field(repr=False)
     packages: tuple[str, ...] = ()
     sqlite_file: Path | None = None
     embedded: bool = False

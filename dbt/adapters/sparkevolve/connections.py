@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, StatementError, short_message
+from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.session import SESSIONS, SessionHandle
 from dbt.adapters.sparkevolve.spark_settings import changes_settings, check_settings, value_instead
 from dbt.adapters.sparkevolve.thrift import open_thrift, server_message
@@ -81,7 +82,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         except DbtBaseException:
             raise
         except Exception as exc:
-            raise DbtRuntimeError(short_message(server_message(exc))) from exc
+            raise DbtRuntimeError(short_message(server_message(exc))) from safe(exc)
 
     def add_query(self, sql: str, *args: Any, **kwargs: Any) -> tuple[Connection, Any]:
         """Send a statement, unless it is the COMMIT that dbt puts before hooks outside a transaction."""

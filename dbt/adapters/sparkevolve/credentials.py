@@ -7,9 +7,11 @@ from typing import Any, Optional
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
+from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.sparkevolve import catalog_settings
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 
 logger = AdapterLogger("SparkEvolve")
@@ -64,7 +66,7 @@ def near_miss_of_spark(key: str, catalog: str) -> str | None:
     return None
 
 
-@dataclass
+@dataclass(repr=False)
 class SparkEvolveCredentials(SparkCredentials):
     """An output of ``type: sparkevolve`` in ``profiles.yml``; dbt-spark's settings and these.
 
@@ -105,7 +107,22 @@ class SparkEvolveCredentials(SparkCredentials):
                 )
         return super().__pre_deserialize__(data)
 
+    @classmethod
+    def validate(cls, data: Any) -> None:
+        """See whether an output of the profile has what it has to, each of its type.
+
+        Raises:
+            ProfileError: which setting is wrong. Its value may be a secret, or hold all of them.
+        """
+        learn(data)
+        try:
+            super().validate(data)
+        except ValidationError as exc:
+            path = ".".join(str(part) for part in exc.absolute_path)
+            raise ProfileError(path, _what_is_wrong(path, exc)) from None
+
     def __post_init__(self) -> None:
+        learn(vars(self))
         if self.method not in _METHODS:
             given = getattr(self.method, "value", self.method)
             raise ProfileError(
@@ -172,7 +189,36 @@ class SparkEvolveCredentials(SparkCredentials):
         # A server has Spark's settings from its operator.
         return replace(settings, lacking_spark=())
 
+    def __repr__(self) -> str:
+        """Return what is no secret of the profile."""
+        return f"{type(self).__name__}({dict(self.connection_info())})"
+
     def _connection_keys(self) -> tuple[str, ...]:
         # What `dbt debug` shows. `catalog_properties` and `spark_config` may hold secrets.
         reach = ("host", "port", "user") if self.method == SparkConnectionMethod.THRIFT else ()
         return ("method", *reach, "catalog", "database", "schema")
+
+
+# JSON schema's names of types, as one writes them in YAML.
+_TYPES = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "object": "a mapping of keys to values",
+    "array": "a list",
+    "null": "nothing",
+}
+_YAML_TYPES = {str: "string", bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+
+
+def _what_is_wrong(path: str, error: ValidationError) -> str:
+    """Say what is wrong with a setting, and not what it is."""
+    if error.validator == "required":
+        return str(error.message)  # the name of what is missing
+    if error.validator == "enum":
+        return f"`{path}` of a sparkevolve profile is {' or '.join(_METHODS)}, not something else."
+    schemas = [error.schema, *error.schema.get("anyOf", ())]
+    wanted = [_TYPES[schema["type"]] for schema in schemas if schema.get("type") in _TYPES]
+    given = _TYPES[_YAML_TYPES.get(type(error.instance), "null")]
+    return f"`{path}` in the profile has to be {' or '.join(wanted)}, and is {given}."

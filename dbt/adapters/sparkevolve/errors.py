@@ -4,9 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+
+from dbt.adapters.sparkevolve.redaction import clean
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.changes import Change
@@ -26,11 +28,14 @@ _JOB = re.compile(
 _CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
 _PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
 _LONGEST = 2000
-_USER_INFO = re.compile(r"(?<=://)[^/\s]+@")
 
 
 class SparkEvolveError(DbtRuntimeError):
     """Anything that this adapter refuses or cannot do. Its text says what happened, where, and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(clean(message))
+        self.args = _cleaned(self.args)
 
 
 class ProfileError(SparkEvolveError):
@@ -479,7 +484,9 @@ class StatementError(DbtDatabaseError):
     """
 
     def __init__(self, message: str, statement: str) -> None:
+        message = clean(message)
         super().__init__("\n".join([message, *_advice(message)]))
+        self.args = _cleaned(self.args)
         self.statement = statement
 
 
@@ -649,16 +656,21 @@ def is_snapshot_gone(message: str) -> bool:
 def short_message(text: str) -> str:
     """Return the part of an engine's error text that a person reads, at most 2,000 characters.
 
-    Stack traces and plan trees are cut off, and so are a user and password in a URL. Where the message
+    Stack traces and plan trees are cut off, and secrets are masked. Where the message
     hides its cause (``[INTERNAL_ERROR] The Spark SQL phase optimization failed``), the last cause follows.
     """
     heads: list[str] = []
-    for part in re.split(r"^Caused by: ", text, flags=re.MULTILINE):
+    for part in re.split(r"^Caused by: ", clean(text), flags=re.MULTILINE):
         head = _FRAME.split(part, maxsplit=1)[0].replace("\nDriver stacktrace:", "").strip()
         for noise in (_SERVER, _JOB, _CLASS):
             head = noise.sub("", head, count=1)
         head = _PLAN.sub(r"\1", head).strip()
         if head and not any(head in known for known in heads):
             heads = [known for known in heads if known not in head] + [head]
-    message = _USER_INFO.sub("", "\nCaused by: ".join(heads[:1] + heads[1:][-1:]))
+    message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:])
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
+
+
+def _cleaned(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what an exception was made from, which `repr` shows, without secrets."""
+    return tuple(clean(arg) if isinstance(arg, str) else arg for arg in args)

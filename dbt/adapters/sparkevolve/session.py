@@ -31,6 +31,7 @@ from dbt.adapters.sparkevolve.errors import (
     short_message,
 )
 from dbt.adapters.sparkevolve.launch import own_properties, private_submit_args
+from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
@@ -420,7 +421,7 @@ class SessionHandle(SparkConnectionWrapper):
                 raise stopped(running.sql) from exc
             # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
             message = str(exc) if isinstance(exc, PySparkException) else _java_message(exc)
-            raise _translated(message, exc, running.sql) from exc
+            raise _translated(message, exc, running.sql) from safe(exc)
         finally:
             running.is_under_way = False
 

@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError, short_message
+from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.session import literal_value
 from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
 
@@ -98,9 +99,9 @@ class ThriftHandle(PyhiveConnectionWrapper):
         except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
             if self._cancellation.is_cancelled:
                 raise stopped(sql) from exc
-            raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from exc
+            raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from safe(exc)
         except hive.Error as exc:
-            raise StatementError(short_message(server_message(exc)), sql) from exc
+            raise StatementError(short_message(server_message(exc)), sql) from safe(exc)
         if status.operationState != TOperationState.FINISHED_STATE:
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
@@ -171,7 +172,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
                 return fetch(self._cursor)
         except CONNECTION_LOST_EXCEPTIONS as exc:  # type: ignore[misc]  # a tuple of classes
             self._cancellation.check("The rows of a statement were not fetched")
-            raise ConnectionLostError("", f"{type(exc).__name__}: {exc}") from exc
+            raise ConnectionLostError("", f"{type(exc).__name__}: {exc}") from safe(exc)
         except TypeError as exc:
             # Spark 3.5's server sends no columns after a statement without a result: PyHive cannot read it.
             if "'NoneType' object is not iterable" not in str(exc):
@@ -212,7 +213,7 @@ def open_thrift(
         unreachable = isinstance(exc, (OSError, *CONNECTION_LOST_EXCEPTIONS))
         kind = OSError if unreachable else DbtRuntimeError
         message = short_message(server_message(exc))
-        raise kind(f"Cannot connect to {credentials.host}:{credentials.port}: {message}") from exc
+        raise kind(f"Cannot connect to {credentials.host}:{credentials.port}: {message}") from safe(exc)
     return ThriftHandle(
         connection, bounded, credentials.poll_interval, credentials.query_timeout, cancellation
     )

@@ -1,0 +1,242 @@
+"""The one place that takes secrets out of texts: errors, warnings and log lines, also those of libraries."""
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
+
+from dbt_common.events.event_manager_client import get_event_manager
+
+MASK = "*****"
+
+# Shorter values are words of any text. They are left to the patterns, which look at what stands before them.
+_SHORTEST = 4
+# From here on a value is looked for inside words, too.
+_UNMISTAKABLE = 8
+_ORDINARY = frozenset(
+    ("password", "secret", "token", "credential", "true", "false", "null", "none", "default")
+)
+
+# Parts of the names of settings that hold a secret.
+_SECRET = (
+    r"pass(?:word|wd|phrase)|(?<![a-z])pwd|secret|token|credential|(?:access|account|private|api)[-_.]?key"
+    r"|(?<![a-z])(?:sas|sig)(?![a-z])|signature|authorization"
+)
+# What is told of a secret is none: where it is kept, whether it is used, how long it is good for.
+_ABOUT = r"[-_.](?:enabled|providers?|path|file|ur[il]|endpoint|server|type|class|name|mode|ms|seconds|in|at)"
+_SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
+_ABOUT_A_SECRET = re.compile(rf"{_ABOUT}\Z", re.IGNORECASE)
+_KEY = rf"(?i:(?=[\w.\-]*?(?:{_SECRET}))(?![\w.\-]*{_ABOUT}(?![\w.\-]))[\w.\-]+)"
+# user:password@ in a URL.
+_USER_INFO = re.compile(r"""(?<=://)[^/\s"'<>]+@""")
+# password=..., in the query of a URL, in a connection string or in an option of Java.
+_SETTING = re.compile(
+    rf"""((?<![\w.\-]){_KEY}=)(?:(\\?["'])(?P<quoted>.*?)\2|(?P<bare>[^\s&;,"'<>()\[\]{{}}\\]+))""", re.DOTALL
+)
+# 'password': '...', in the text of a dictionary or in JSON.
+_ENTRY = re.compile(rf"""((\\?["']){_KEY}\2\s*:\s*)(\\?["'])(?P<quoted>.*?)\3""", re.DOTALL)
+_HEADER = re.compile(
+    r"""(?i:(authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic)\s+)?))[^\s"',;\\]+"""
+    r"""|(?i:(\b(?:bearer|basic)\s+))(?=[^\s"']*[\d=])[\w.~+/=\-]{8,}"""
+)
+
+_Class = TypeVar("_Class", bound=type)
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+class _Known:
+    """The secrets of all profiles of this process, in each form in which a text may have them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._secrets: set[str] = set()
+        self.pattern: re.Pattern[str] | None = None
+
+    def add(self, secrets: set[str]) -> None:
+        with self._lock:
+            if secrets <= self._secrets:
+                return
+            self._secrets |= secrets
+            forms = {form for secret in self._secrets for form in _forms(secret)}
+            longest_first = sorted(forms, key=lambda form: (-len(form), form))
+            self.pattern = re.compile("|".join(map(_literal, longest_first)))
+
+
+_KNOWN = _Known()
+
+
+def learn(settings: Mapping[Any, Any]) -> None:
+    """Take note of the secrets in a profile, and have dbt's own log lines cleaned of them.
+
+    A value that the profile also states openly, such as a password that is the user's name, is not looked
+    for: each text has it. It is masked where its key stands before it.
+    """
+    secrets: set[str] = set()
+    stated: set[str] = set()
+    for key, value, inside in _walk(settings):
+        text = str(value)
+        (secrets if inside or is_secret_key(key) else stated).update(_parts(key, text))
+        secrets.update(_embedded(text))
+        stated.update(_open_parts(text))
+    _KNOWN.add({s for s in secrets - stated if len(s) >= _SHORTEST and s.lower() not in _ORDINARY})
+    for logger in get_event_manager().loggers:
+        if not isinstance(logger.scrubber, _Scrubber):
+            logger.scrubber = _Scrubber(logger.scrubber)
+
+
+def clean(text: str) -> str:
+    """Return a text without the secrets of the profiles, and without what looks like a secret."""
+    if _KNOWN.pattern is not None:
+        text = _KNOWN.pattern.sub(MASK, text)
+    text = _USER_INFO.sub("", text)
+    text = _SETTING.sub(_masked, text)
+    text = _ENTRY.sub(_masked, text)
+    return _HEADER.sub(lambda found: (found[1] or found[2]) + MASK, text)
+
+
+def is_secret_key(key: str) -> bool:
+    """Tell whether a setting of this name holds a secret."""
+    return _SECRET_KEY.search(key) is not None and _ABOUT_A_SECRET.search(key) is None
+
+
+def safe(exc: Exception) -> Exception:
+    """Return an exception that can be shown with its causes: the same one, its texts cleaned in place.
+
+    One that makes its text anew each time is replaced by another that has the cleaned text.
+    """
+    try:
+        if not _leaks(exc):
+            return exc
+        for link in _chain(exc):
+            link.args = tuple(clean(arg) if isinstance(arg, str) else arg for arg in link.args)
+            if isinstance(getattr(link, "msg", None), str):
+                link.msg = clean(link.msg)  # type: ignore[attr-defined]
+        if not _leaks(exc):
+            return exc
+        return RuntimeError(f"{type(exc).__name__}: {clean(str(exc))}")
+    except Exception:
+        # The text of a Java exception is asked of Java, which may have ended.
+        return RuntimeError(type(exc).__name__)
+
+
+def shows_no_secret(cls: _Class) -> _Class:
+    """Have all that the public methods of a class raise cleaned of secrets; a decorator of classes."""
+    for name, member in list(vars(cls).items()):
+        if callable(member) and not name.startswith("_"):
+            setattr(cls, name, _guarded(member))
+    return cls
+
+
+class _Scrubber:
+    """Cleans what is logged, beside what dbt itself takes out."""
+
+    def __init__(self, before: Callable[[str], str]) -> None:
+        self._before = before
+
+    def __call__(self, text: str) -> str:
+        return clean(str(self._before(text)))
+
+
+def _guarded(method: _Call) -> _Call:
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(*args, **kwargs)
+        except Exception as exc:
+            shown = safe(exc)
+            if shown is exc:
+                raise
+            raise shown from None
+
+    return call  # type: ignore[return-value]
+
+
+def _leaks(exc: Exception) -> bool:
+    return any(clean(str(link)) != str(link) for link in _chain(exc))
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    """Yield an exception, those that it came from, and those that its text is made of."""
+    seen: set[int] = set()
+    waiting: list[Any] = [exc]
+    while waiting:
+        link = waiting.pop()
+        if isinstance(link, BaseException) and id(link) not in seen:
+            seen.add(id(link))
+            yield link
+            waiting += [link.__cause__, link.__context__, *link.args]
+
+
+def _masked(found: re.Match[str]) -> str:
+    start, end = (position - found.start() for position in found.span(str(found.lastgroup)))
+    return found[0][:start] + MASK + found[0][end:]
+
+
+def _walk(value: Any, key: str = "", inside: bool = False) -> Iterator[tuple[str, Any, bool]]:
+    """Yield the key and value of each setting, and whether one above it is named like a secret."""
+    if isinstance(value, Mapping):
+        for name, nested in value.items():
+            yield from _walk(nested, str(name), inside or is_secret_key(key))
+    elif isinstance(value, list | tuple):
+        for nested in value:
+            yield from _walk(nested, key, inside)
+    elif value is not None and not isinstance(value, bool):
+        yield key, value, inside and _ABOUT_A_SECRET.search(f".{key}") is None
+
+
+def _parts(key: str, text: str) -> Iterator[str]:
+    """Yield the value of a setting and what can be sent of it by itself."""
+    yield text
+    yield text.strip()
+    if is_secret_key(key):
+        yield text.rpartition(" ")[2]  # "Bearer ..."
+        if re.search("credential", key, re.IGNORECASE):
+            yield text.partition(":")[2]  # a client's name, and its secret
+
+
+def _embedded(text: str) -> Iterator[str]:
+    """Yield the secrets inside the value of a setting: in a URL, or after a key of their own."""
+    for user_info in re.findall(r"://(.*)@", text):
+        password = user_info.partition(":")[2]
+        yield from (password, unquote(password), unquote_plus(password))
+    for pattern in (_SETTING, _ENTRY):
+        for found in pattern.finditer(text):
+            value = found[str(found.lastgroup)]
+            yield from (value, unquote(value), unquote_plus(value))
+    for key, value in re.findall(r"[?&;]([^=&;]+)=([^&;]*)", text):
+        if is_secret_key(key):
+            yield from (value, unquote(value), unquote_plus(value))
+
+
+def _open_parts(text: str) -> Iterator[str]:
+    """Yield what a URL says openly: its user, its host, and the names in its path."""
+    for address in re.findall(r"://(.*)", text):
+        user_info, _, rest = address.rpartition("@")
+        yield unquote(user_info.partition(":")[0])
+        yield from re.split(r"[/:?&=]", rest.partition("?")[0])
+
+
+def _forms(secret: str) -> set[str]:
+    """Return a secret as texts may have it: in URLs, in quotes, in JSON, as Basic authentication."""
+    encoded = {secret}
+    for one in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        encoded |= {one, re.sub("%..", lambda found: found[0].lower(), one)}
+    encoded.add(base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode())
+    for _ in range(2):  # a text in quotes may be quoted again
+        encoded |= {repr(one)[1:-1] for one in encoded}
+        encoded |= {json.dumps(one, ensure_ascii=plain)[1:-1] for one in encoded for plain in (True, False)}
+        encoded |= {one.replace("'", "\\'") for one in encoded}
+    return encoded
+
+
+def _literal(form: str) -> str:
+    literal = re.escape(form)
+    if len(form) >= _UNMISTAKABLE:
+        return literal
+    before = r"(?:(?<!\w)|(?<=%[0-9A-Fa-f]{2})|(?<=\\[nrt]))" if re.match(r"\w", form) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", form) else ""
+    return f"{before}{literal}{after}"
