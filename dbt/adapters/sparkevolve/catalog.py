@@ -24,6 +24,7 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertRefSnapshotId, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 from pyiceberg.utils.config import Config
+from sqlalchemy.engine import Engine, create_engine
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.cancellation import Cancellation
@@ -158,6 +159,7 @@ class IcebergCatalog:
             if self._loaded is None:
                 self._settings.prepare()
                 self._loaded = self._open()
+                _give_each_thread_a_connection(self._loaded)
             return self._loaded
 
     def _open(self) -> Catalog:
@@ -564,6 +566,20 @@ def _is_conflict(exc: Exception) -> bool:
     return isinstance(exc, CommitFailedException) or (
         isinstance(exc, ValueError) and "Cannot add snapshot with sequence number" in str(exc)
     )
+
+
+def _give_each_thread_a_connection(catalog: Catalog) -> None:
+    """Let no thread wait for another's connection to the database of a SQL catalog.
+
+    PyIceberg 0.12 leaves SQLAlchemy's default, 15 connections for all threads. A thread that gets none within
+    30 s fails, while each of the others may wait longer for the lock of a SQLite file. A thread has one
+    connection at the most, so there are never more of them than threads.
+    """
+    engine = getattr(catalog, "engine", None)
+    if isinstance(engine, Engine):
+        own = create_engine(engine.url, echo=engine.echo, pool_pre_ping=True, max_overflow=-1)
+        catalog.engine = own  # type: ignore[attr-defined]
+        engine.dispose()
 
 
 def wait_seconds(attempt: int) -> float:
