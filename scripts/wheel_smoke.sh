@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Install the built wheel alone, as a user does; `dbt parse` and one `dbt run` find every macro. Then parse with
-# dbt-core 1.12 too, installed without its dependencies, of which one is not in every package registry.
+# Run the README's install command as it is printed, with an empty home folder; then put the built wheel alone in the
+# place of what it installed; `dbt parse` and one `dbt run` find every macro. Then parse with dbt-core 1.12 too,
+# installed without its dependencies, of which one is not in every package registry.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -11,8 +12,18 @@ trap 'rm -rf "$work"' EXIT
 
 "${PYTHON:-python3}" -m venv "$work/venv"
 pip="$work/venv/bin/pip"
-"$pip" install --quiet --upgrade pip
-"$pip" install --quiet --constraint requirements-dev.txt "$(echo "$work"/dist/*.whl)[session]"
+command=$(sed -n "/^## Install/,/^## /{/^pip install /p}" README.md | head -n 1)
+test -n "$command"
+echo "$command"
+mkdir "$work/home"
+# What was downloaded before may be used; nothing else of this user is.
+(
+    export PIP_CACHE_DIR="${PIP_CACHE_DIR:-$("$pip" cache dir)}" PATH="$work/venv/bin:$PATH" HOME="$work/home"
+    PIP_QUIET=1 bash -c "$command"
+)
+"$pip" uninstall --quiet --yes dbt-sparkevolve
+"$pip" install --quiet --no-deps "$(echo "$work"/dist/*.whl)"
+"$pip" check
 "$work/venv/bin/python" scripts/provide_java.py
 
 mkdir -p "$work/project/models"

@@ -106,7 +106,9 @@ def test_no_text_of_a_run_shows_a_secret(scenario_factory: Callable[..., Scenari
     if method != "session":
         pytest.skip("the texts are the same")
     scenario = scenario_factory(password="open sesame 1", token="t0ken")
-    scenario.model("select 1 as id, assert_true(false, 'no entry: open sesame 1, open%20sesame%201, t0ken')")
+    scenario.model(
+        "select cast(raise_error('no entry: open sesame 1, open%20sesame%201, t0ken') as int) as id"
+    )
     run = scenario.fail("--log-level-file", "debug")
     assert "no entry: *****, *****, *****" in run.message
     results = (scenario.folder / "target" / "run_results.json").read_text()

@@ -353,14 +353,34 @@ def test_a_full_refresh_of_a_table_that_is_not_partitioned(loads: Loads) -> None
     assert [w[:60] for w in load.warnings] == ["The model is partitioned by id and the table by nothing. A f"]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "configured"), [("append", "x"), ("insert_overwrite", None), ("full_refresh", None)]
-)
-def test_nothing_is_said_of_partitions_where_none_are_asked_for_or_it_does_not_matter(
-    loads: Loads, strategy: str, configured: object
-) -> None:
+@pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "microbatch"])
+def test_each_run_says_that_the_table_is_partitioned_otherwise(loads: Loads, strategy: str) -> None:
     loads.table(PARTITIONED, spec=SPEC)
-    assert loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by=configured).warnings == []
+    load = loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by="id", event_time="ts")
+    assert load.warnings == [
+        "The model is partitioned by id and the table by days(ts), bucket(4, id), my part. The rows are "
+        "written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the "
+        "table has."
+    ]
+    load.is_told_of_partitions = True
+    assert load.warnings == []
+
+
+def test_a_column_that_is_renamed_is_the_same_one_in_the_partitions(loads: Loads) -> None:
+    loads.table(PARTITIONED, spec=SPEC)
+    row: dict[str, object] = {"Id": 1, "at": None, "my part": None}
+    parts = ["days(at)", "bucket(4, id)", "my part"]
+    batch = "Id int, at timestamp, my part string"
+    assert (
+        loads.load(batch, row, strategy="append", partition_by=parts, column_renames={"ts": "at"}).warnings
+        == []
+    )
+
+
+@pytest.mark.parametrize("strategy", ["append", "insert_overwrite", "full_refresh"])
+def test_nothing_is_said_of_partitions_where_none_are_asked_for(loads: Loads, strategy: str) -> None:
+    loads.table(PARTITIONED, spec=SPEC)
+    assert loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by=None).warnings == []
 
 
 def test_warnings_of_the_plan_come_first(loads: Loads) -> None:

@@ -41,6 +41,7 @@ class Load:
         settings: the model's.
         now_ms: when the load began, in milliseconds since the epoch.
         branch: the branch of the table that the batch is loaded into; None where it goes straight in.
+        is_told_of_partitions: whether this dbt command has said how the table is partitioned.
         lost_branches: branches that were given up, which the server may still write to.
         is_visible: whether what was loaded into a branch was published.
         is_overtaken: whether what it starts from is gone, so that it can only begin again.
@@ -55,6 +56,7 @@ class Load:
     settings: Mapping[str, Any]
     now_ms: int
     branch: str | None = field(init=False)
+    is_told_of_partitions: bool = field(init=False, default=False)
     lost_branches: list[str] = field(init=False, default_factory=list)
     is_visible: bool = field(init=False, default=False)
     is_overtaken: bool = field(init=False, default=False)
@@ -139,15 +141,22 @@ class Load:
 
     @property
     def _partition_warning(self) -> list[str]:
-        """Say that a full refresh does not partition the table anew, where the model would have it so."""
+        """Say that a run does not partition the table again, where the model would have it so."""
         wanted = parse_partitions(self.settings["partition_by"])
         actual = self.base.partition_by
-        if self.settings["strategy"] != "full_refresh" or not wanted or same_partitions(wanted, actual, {}):
+        renames = self.settings["column_renames"]
+        if self.is_told_of_partitions or not wanted or same_partitions(wanted, actual, renames):
             return []
+        what_to_do = (
+            "A full refresh leaves that as it is: change it with `ALTER TABLE`, or set "
+            "`full_refresh_schema: replace`."
+            if self.settings["strategy"] == "full_refresh"
+            else "The rows are written as the table is partitioned: change it with `ALTER TABLE`, or make "
+            "`partition_by` what the table has."
+        )
         return [
             f"The model is partitioned by {', '.join(map(str, wanted))} and the table by "
-            f"{', '.join(map(str, actual)) or 'nothing'}. A full refresh leaves that as it is: "
-            "change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+            f"{', '.join(map(str, actual)) or 'nothing'}. {what_to_do}"
         ]
 
     @property
