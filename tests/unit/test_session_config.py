@@ -5,14 +5,14 @@ import decimal
 import os
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from dbt.adapters.sparkevolve import session
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
@@ -145,9 +145,7 @@ def test_a_catalog_without_a_database_needs_icebergs_runtime_only() -> None:
 
 
 @pytest.mark.parametrize("folder", ["jars", ".ivy2/jars", ".ivy2.5.2/jars"])
-def test_jars_that_an_earlier_run_has_resolved_are_not_resolved_again(
-    home: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
+def test_jars_that_an_earlier_run_has_resolved_are_not_resolved_again(home: Path, folder: str) -> None:
     names = [
         "org.apache.iceberg_iceberg-spark-runtime-4.1_2.13-1.12.0.jar",
         "org.xerial_sqlite-jdbc-3.50.3.0.jar",
@@ -155,10 +153,12 @@ def test_jars_that_an_earlier_run_has_resolved_are_not_resolved_again(
     resolved = home / folder
     resolved.mkdir(parents=True)
     for name in names:
-        (resolved / name).touch()
-    assert "spark.jars" not in config({}), "they may still be being written"
-    now = time.time()
-    monkeypatch.setattr(session, "time", SimpleNamespace(time=lambda: now + 61))
+        (resolved / name).write_bytes(b"PK")
+    assert "spark.jars" not in config({})
+    assert all((resolved / name).exists() for name in names), "they may still be being written"
+    for name in names:
+        with zipfile.ZipFile(resolved / name, "w") as jar:
+            jar.writestr("x", "y")
     found = config({"spark.jars": "/mine.jar"})
     assert "spark.jars.packages" not in found
     assert found["spark.jars"] == ",".join(["/mine.jar", *(str(resolved / name) for name in names)])
@@ -167,6 +167,25 @@ def test_jars_that_an_earlier_run_has_resolved_are_not_resolved_again(
     assert with_more["spark.jars.packages"] == f"a:b:1,{RUNTIME_41},{SQLITE_DRIVER}"
     (resolved / names[1]).unlink()
     assert config({})["spark.jars.packages"] == f"{RUNTIME_41},{SQLITE_DRIVER}"
+
+
+def test_a_jar_whose_download_was_killed_is_removed_with_its_copy_in_the_cache(home: Path) -> None:
+    jars = home / ".ivy2.5.2" / "jars"
+    cache = home / ".ivy2.5.2" / "cache" / "org.xerial" / "sqlite-jdbc" / "jars"
+    for folder in (jars, cache):
+        folder.mkdir(parents=True)
+    whole = jars / "org.apache.iceberg_iceberg-spark-runtime-4.1_2.13-1.12.0.jar"
+    with zipfile.ZipFile(whole, "w") as jar:
+        jar.writestr("x", "y" * 1000)
+    cut = [jars / "org.xerial_sqlite-jdbc-3.50.3.0.jar", cache / "sqlite-jdbc-3.50.3.0.jar"]
+    cut[0].write_bytes(b"PK")
+    cut[1].write_bytes(whole.read_bytes()[:900])
+    other = jars / "of_somebody-else.jar"
+    other.write_bytes(b"PK")
+    for path in (*cut, other, whole):
+        os.utime(path, (time.time() - 6, time.time() - 6))
+    assert config({})["spark.jars.packages"] == f"{RUNTIME_41},{SQLITE_DRIVER}"
+    assert [path.exists() for path in (*cut, other, whole)] == [False, False, True, True]
 
 
 # Versions

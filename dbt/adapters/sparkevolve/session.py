@@ -10,6 +10,7 @@ import subprocess
 import threading
 import time
 import uuid
+import zipfile
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,8 @@ ICEBERG_RUNTIMES = {
 }
 OLDEST_ICEBERG_FOR_SQLITE = (1, 11)
 JAVA_VERSIONS = (17, 21)
+# A jar that has not grown for so long is not being written any more.
+_STALLED_SECONDS = 5
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -111,7 +114,9 @@ def session_config(
         **settings.spark,
         **own,
     }
-    jars = _resolved_jars(packages, Path(config.get("spark.jars.ivy") or Path.home()))
+    ivy_home = Path(config.get("spark.jars.ivy") or Path.home())
+    _remove_broken_jars(packages, ivy_home)
+    jars = _resolved_jars(packages, ivy_home)
     if jars:
         # Resolved by an earlier run: Ivy would look again, say so in twenty lines, and need the network.
         config["spark.jars"] = ",".join(filter(None, [own.get("spark.jars"), *map(str, jars)]))
@@ -126,18 +131,40 @@ def session_config(
 def _resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
     """Return the files of ``packages`` in Spark's Ivy folder, or nothing unless each one is there.
 
-    Only for packages known to need no others. A file that has just appeared may still be being written
-    by another process.
+    Only for packages known to need no others, and files that are whole: another process may still be writing.
     """
     alone = {*ICEBERG_RUNTIMES.values(), *JDBC_DRIVERS.values()}
     if not set(packages) <= alone:
         return []
     names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
-    for folder in (ivy_home / "jars", *sorted(ivy_home.glob(".ivy2*/jars"))):
+    for folder in _jar_folders(ivy_home):
         jars = [folder / name for name in names]
-        if all(jar.exists() and time.time() - jar.stat().st_ctime > 60 for jar in jars):
+        if all(zipfile.is_zipfile(jar) for jar in jars):
             return jars
     return []
+
+
+def _remove_broken_jars(packages: Sequence[str], ivy_home: Path) -> None:
+    """Remove jars that a run which was killed has written in part: Ivy takes what is there, ever after.
+
+    The directory of a jar is at its end, so one that has it is whole. One that another process is writing
+    has just changed, and is left alone.
+    """
+    for package in packages:
+        group, artifact, version, *_ = [*package.split(":"), "", ""]
+        for folder in _jar_folders(ivy_home):
+            cached = folder.parent / "cache" / group / artifact / "jars" / f"{artifact}-{version}.jar"
+            for jar in (folder / f"{group}_{artifact}-{version}.jar", cached):
+                try:
+                    if time.time() - jar.stat().st_mtime > _STALLED_SECONDS and not zipfile.is_zipfile(jar):
+                        jar.unlink()
+                        logger.info(f"Removed {jar}, which is not a whole jar: it is downloaded again")
+                except OSError:
+                    continue
+
+
+def _jar_folders(ivy_home: Path) -> list[Path]:
+    return [ivy_home / "jars", *sorted(ivy_home.glob(".ivy2*/jars"))]
 
 
 class SessionRegistry:
