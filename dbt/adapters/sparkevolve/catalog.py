@@ -29,6 +29,7 @@ from sqlalchemy.engine import Engine, create_engine
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.checksums import remove_leftovers
 from dbt.adapters.sparkevolve.commits import (
     COMMENT_PROPERTY,
     commit_changes,
@@ -399,6 +400,7 @@ class IcebergCatalog:
         self._refuse_foreign(relation)
         name = table_identifier(relation)
         try:
+            table = self.find(relation)
             try:
                 self._catalog.purge_table(name)
             except NotImplementedError:
@@ -415,6 +417,8 @@ class IcebergCatalog:
             except Exception as dropping:
                 raise exc from dropping
             raise FilesLeftError(str(relation), short_message(str(exc))) from exc
+        if table is not None:
+            remove_leftovers(table.location())
 
     def evolve(
         self,

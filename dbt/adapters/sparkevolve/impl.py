@@ -31,6 +31,9 @@ DEFAULT_TABLE_PROPERTIES = {
     "write.delete.mode": "merge-on-read",
     "write.update.mode": "merge-on-read",
     "write.merge.mode": "merge-on-read",
+    # Each run makes some commits, and each commit a metadata file as large as the table's history.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
 }
 
 
