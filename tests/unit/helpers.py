@@ -156,6 +156,7 @@ SETTINGS: dict[str, Any] = {
     "type_widening": True,
     "relax_not_null": True,
     "nested_evolution": True,
+    "frozen": [],
     "bookkeeping": [],
     "stored_as_they_are": [],
 }

@@ -182,9 +182,9 @@ def test_every_macro_bears_our_name(path: Path) -> None:
     assert [
         tag
         for tag in tags
-        # What a user types after `dbt run-operation` has no prefix; dbt-spark calls its macro by name.
+        # What a user types after `dbt run-operation` has no prefix.
         if tag[0] != "materialization"
-        and tag[1] not in ("schema_history", "spark_build_snapshot_staging_table")
+        and tag[1] != "schema_history"
         and not tag[1].startswith("sparkevolve__")
     ] == []
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException, ForbiddenError
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -1078,3 +1084,34 @@ def test_whether_a_change_was_made_is_not_known_if_the_catalog_is_silent(
         "lost. Whether they were made is not known, as the catalog cannot be asked; no row was written, "
         "and the next run finds out."
     )
+
+
+@pytest.mark.parametrize("what", ["commit_table", "load_table"])
+@pytest.mark.parametrize("busy", [TooManyRequestsError("429"), ServiceUnavailableError("503")], ids=str)
+def test_a_busy_catalog_is_asked_again(
+    lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch, what: str, busy: Exception
+) -> None:
+    """As often as the model says, for columns and for descriptions; then the error says what was not done."""
+    target = make_table(columns("id int"))
+    real = getattr(lake._catalog, what)
+    answers: list[Exception] = []
+
+    def answer(*args: object, **kwargs: object) -> object:
+        if answers:
+            raise answers.pop()
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(lake._catalog, what, answer)
+    answers += [busy, busy]
+    evolve(lake, target, deciding(columns("id int, n int")), 2)
+    assert ids(lake.load(target)) == {"id": 1, "n": 2}
+    answers += [busy, busy]
+    lake.set_docs(target, "text", {}, 2)
+    assert lake.load(target).properties["comment"] == "text"
+    answers += [busy, busy]
+    with pytest.raises(CommitConflictError) as raised:
+        lake.set_docs(target, "other", {}, 1)
+    assert raised.value.msg.startswith(
+        "The descriptions of `lake`.`db`.`t` could not be stored in 2 attempts, because"
+    )
+    assert raised.value.msg.endswith("None of it was done. Run the model again, or raise `commit_retries`.")

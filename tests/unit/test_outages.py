@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import ForbiddenError
 from sqlalchemy.exc import OperationalError
 
 from dbt.adapters.sparkevolve import outages
@@ -102,6 +103,16 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(CatalogUnavailableError, match="its file cannot be opened") as error:
         IcebergCatalog(settings).check()
     assert error.value.address == f"{tmp_path}/file/c.db"
+
+
+def test_a_catalog_that_hides_a_schema_is_there(
+    lake: IcebergCatalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbid(*args: Any) -> bool:
+        raise ForbiddenError("not for you")
+
+    monkeypatch.setattr(lake._catalog, "namespace_exists", forbid)
+    lake.check()
 
 
 def operational(text: str) -> Exception:

@@ -17,6 +17,7 @@ from pyiceberg.types import IcebergType, IntegerType, ListType, MapType, NestedF
 
 from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RenameField
+from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
@@ -42,6 +43,15 @@ IN_TABLE: dict[str, IcebergType] = {
 }
 
 
+# Of those that are short.
+FULL_PATHS = {
+    "l.x": "l.element.x",
+    "ll.element.x": "ll.element.element.x",
+    "m.x": "m.value.x",
+    "ml.value.x": "ml.value.element.x",
+}
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -55,9 +65,11 @@ def test_a_path_that_iceberg_knows_is_taken(name: str) -> None:
     target = columns(", ".join(IN_TABLE), **IN_TABLE)
     (refusal,) = plan(target, columns(f"{name} int")).refusals
     assert refusal.columns == (name,)
+    in_the_way = FULL_PATHS.get(name.lower(), name.lower())
+    assert refusal.in_the_way == in_the_way
     assert refusal.reason == (
-        f"The model returns the new column `{name}`, but the table has another field with the same dotted "
-        "path, and Iceberg cannot hold both."
+        f"The model returns the new column `{name}`, but the table has the field "
+        f"{path_text(in_the_way.split('.'))}, and Iceberg cannot hold both."
     )
 
 
@@ -119,9 +131,10 @@ def test_a_rename_to_a_path_that_is_taken_is_refused(
     path = ".".join(f"`{name}`" for name in old.split("."))
     assert refusal.columns == columns_of_it
     assert refusal.types == ()
-    assert refusal.reason == (
-        f"`column_renames` wants {path} to become `{new}`, but the table has another field with the same "
-        "dotted path, and Iceberg cannot hold both."
+    assert refusal.in_the_way == {"Y": "s.y", "T": "t.element", "l.x": "l.element.x"}.get(new, new.lower())
+    assert refusal.reason.startswith(f"`column_renames` wants {path} to become `{new}`, but ")
+    assert refusal.reason.replace("`", "").endswith(
+        f"but the table has the field {refusal.in_the_way}, and Iceberg cannot hold both."
     )
     assert refusal.remedy == "Give it another new name, in the configuration and in the model."
 
@@ -170,7 +183,7 @@ def test_a_rename_to_the_name_of_a_partition_field_is_refused() -> None:
     assert refusal.columns == ("a", "TS_Day")
     assert refusal.reason == (
         "`column_renames` wants `a` to become `TS_Day`, but a partition spec of the table has, or once had, "
-        "a field of that name, and Iceberg cannot hold both."
+        "the field `ts_day`, and Iceberg cannot hold both."
     )
     assert refusal.remedy == "Give it another new name, in the configuration and in the model."
 
@@ -185,8 +198,8 @@ def test_a_column_may_be_renamed_to_the_partition_field_that_repeats_it() -> Non
     (refusal,) = plan(target, columns("Day date"), facts=facts).refusals
     assert refusal.columns == ("Day",)
     assert refusal.reason == (
-        "The model returns the new column `Day`, but a partition spec of the table has, or once had, a field "
-        "of that name, and Iceberg cannot hold both."
+        "The model returns the new column `Day`, but a partition spec of the table has, or once had, the "
+        "field `day`, and Iceberg cannot hold both."
     )
     assert refusal.remedy == "Give the column another name in the model."
 
@@ -196,7 +209,7 @@ def test_a_struct_cannot_have_the_name_of_the_partition_field_that_repeats_a_fie
     inner = target.find_field("s.x").field_id
     (refusal,) = plan(target, batch, facts=partitioned({"day": inner}), renames={"s": "day"}).refusals
     assert refusal.columns == ("s", "day")
-    assert "but a partition spec of the table has, or once had, a field of that name" in refusal.reason
+    assert "but a partition spec of the table has, or once had, the field `day`, and" in refusal.reason
 
 
 def test_the_partition_field_of_a_nested_field_keeps_its_name_from_nested_fields() -> None:
@@ -412,7 +425,7 @@ def test_additions_are_refused_just_if_iceberg_could_not_tell_the_fields_apart(
         return
     event("refused")
     # What is refused is refused for its path, and really cannot be had.
-    assert all("same dotted path" in refusal.reason for refusal in decided.refusals)
+    assert all("and Iceberg cannot hold both." in refusal.reason for refusal in decided.refusals)
     assert not is_sound(before, _union(before, batch))
 
 
@@ -477,9 +490,9 @@ def test_a_rename_is_refused_just_if_iceberg_could_not_tell_the_fields_apart(
         assert is_sound(before, stage(table, decided.changes).fields, own)
         return
     event("refused")
-    assert [r.reason.split(", but ")[1] for r in decided.refusals] == [
-        "the table has another field with the same dotted path, and Iceberg cannot hold both."
-    ]
+    (refusal,) = decided.refusals
+    assert ", but the table has the field `" in refusal.reason
+    assert refusal.reason.endswith("`, and Iceberg cannot hold both.")
     renamed = _rewritten(before.fields, field_id, new)
     # What the field's own old paths stand in the way of is refused, too: PyIceberg looks changes up by them.
     assert not is_sound(before, renamed) or _changes_hands(before, Schema(*renamed))

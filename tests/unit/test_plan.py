@@ -536,7 +536,7 @@ def test_the_keys_of_a_map_do_not_evolve() -> None:
         (
             {"a": "c", "b": "C"},
             "c int",
-            "wants `b` to become `C`, and has another entry for that column or to that name.",
+            "wants `b` to become `C`, and `a` to become `c`.",
         ),
         ({"a": "c"}, "a int, b string", "wants `a` to become `c`, and the model still returns the old name."),
     ],
@@ -819,10 +819,14 @@ def test_a_new_column_with_the_path_of_a_nested_field_is_refused(name: str) -> N
         columns("s, l, m, d.e", **nested), columns(f"s, {name}", s=struct(10, X=INT), **{name: INT})
     )
     assert refusal.columns == (name,)
+    path = {"s.x": "`s`.`X`", "d.e.f": "`d.e`.`f`", "m.value.y": "`m`.`value`.`y`"}.get(
+        name.lower(), "`" + name.replace(".", "`.`") + "`"
+    )
+    assert refusal.in_the_way == path.replace("`", "")
     assert refusal.types == ()
     assert refusal.reason == (
-        f"The model returns the new column `{name}`, but the table has another field with "
-        "the same dotted path, and Iceberg cannot hold both."
+        f"The model returns the new column `{name}`, but the table has the field "
+        f"{path}, and Iceberg cannot hold both."
     )
     assert refusal.remedy == "Give the column another name in the model."
 
@@ -906,3 +910,47 @@ def test_values_of_the_plan_cannot_be_changed() -> None:
         name = dataclasses.fields(value)[0].name
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, name, None)
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "settings", "reason", "remedy"),
+    [
+        ("a int", "a bigint", {"type_widening": False}, "`on_schema_change` is 'fail'.", "Cast it to int"),
+        (
+            "a int, s",
+            "a int, s",
+            {"nested_evolution": False},
+            " The fields in it differ, and `on_schema_change` is 'fail'.",
+            "Cast it to struct",
+        ),
+        (
+            "a int not null",
+            "a int",
+            {"relax_not_null": False},
+            "may hold a NULL in it.",
+            "or set `on_schema_change: append_new_columns_preserve` to make it optional.",
+        ),
+        (
+            "a int, b int not null",
+            "a int",
+            {"relax_not_null": False},
+            "so it cannot be padded with NULL.",
+            "or set `on_schema_change: append_new_columns_preserve` to make it optional.",
+        ),
+    ],
+    ids=["widening", "nested", "null", "removed"],
+)
+def test_under_fail_a_refusal_names_what_the_user_has_set(
+    target: str, source: str, settings: dict[str, bool], reason: str, remedy: str
+) -> None:
+    """And not the settings that `fail` turns off; if the user has turned one off, too, that is named."""
+    in_table, in_batch = struct(10, x=IntegerType()), struct(10, x=IntegerType(), y=IntegerType())
+    old = columns(target, **({"s": in_table} if ", s" in target else {}))
+    new = columns(source, **({"s": in_batch} if ", s" in source else {}))
+    (refusal,) = plan_evolution(old, new, Policy(**settings, frozen=frozenset(settings))).refusals
+    assert refusal.reason.endswith(reason)
+    assert remedy in refusal.remedy
+    (refusal,) = plan_evolution(old, new, Policy(**settings)).refusals
+    (name,) = settings
+    assert name in str(refusal)
+    assert "on_schema_change" not in str(refusal)

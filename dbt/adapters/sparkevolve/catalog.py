@@ -15,6 +15,8 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchPropertyException,
     NoSuchTableError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
 )
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.partitioning import PartitionField
@@ -129,7 +131,7 @@ class IcebergCatalog:
         if self._watch.has_answered:
             return
         try:
-            self._watch.ask(lambda: self._catalog.namespace_exists(("default",)))
+            catalog = self._watch.ask(lambda: self._catalog)
         except CatalogUnavailableError:
             raise
         except Exception as exc:
@@ -138,6 +140,13 @@ class IcebergCatalog:
                 raise
             self._watch.has_answered = False
             raise self._watch.error(reason) from exc
+        try:
+            # Some are not asked anything when they are opened.
+            self._watch.ask(lambda: catalog.namespace_exists(("default",)), is_waited_out=False)
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            logger.debug(f"The catalog `{self.name}` does not tell whether it has a certain schema: {exc}")
 
     def check_after(self, error: Exception) -> None:
         """See whether the catalog is away, after a statement of Spark's that may have failed for that.
@@ -387,7 +396,7 @@ class IcebergCatalog:
                 seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
                 self._commit(table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
 
-        self._retry(relation, attempt, _DROP_RETRIES)
+        self._retry(relation, attempt, _DROP_RETRIES, wanted="A branch of {} could not be removed")
 
     def purge(self, relation: BaseRelation) -> None:
         """Remove a table and its files, if it is there; at least the table, if the files cannot be removed.
@@ -529,7 +538,7 @@ class IcebergCatalog:
             self._cancellation.check(f"The descriptions of {relation} were not stored")
             self._watch.limited(lambda: commit_docs(table, comment if new_comment else None, changed))
 
-        self._retry(relation, attempt, retries)
+        self._retry(relation, attempt, retries, wanted="The descriptions of {} could not be stored")
 
     def schema_history(self, relation: BaseRelation) -> list[dict[str, Any]]:
         """Return all schemas that the table has had; see the adapter's method of this name."""
@@ -549,6 +558,7 @@ class IcebergCatalog:
         relation: BaseRelation,
         attempt: Callable[[Table], Result],
         retries: int,
+        wanted: str = "The columns of {} could not be changed",
     ) -> Result:
         for number in range(retries + 1):
             try:
@@ -557,17 +567,20 @@ class IcebergCatalog:
                 if not _is_conflict(exc):
                     raise
                 if number == retries:
-                    raise CommitConflictError(str(relation), number + 1, short_message(str(exc))) from exc
+                    answer = short_message(str(exc))
+                    raise CommitConflictError(str(relation), number + 1, answer, wanted=wanted) from exc
                 self._cancellation.pause(wait_seconds(number))
         raise AssertionError("retries is negative")
 
 
 def _is_conflict(exc: Exception) -> bool:
-    """Tell whether a commit failed because someone else committed first.
+    """Tell whether something failed because someone else committed first, or because the catalog is busy.
 
-    PyIceberg 0.12 reports some conflicts as a plain ValueError with this text.
+    PyIceberg 0.12 reports some conflicts as a plain ValueError with this text. A catalog that answers 429 or
+    503 asks to be asked again; each attempt looks first whether the one before has been made after all.
     """
-    return isinstance(exc, CommitFailedException) or (
+    retryable = (CommitFailedException, TooManyRequestsError, ServiceUnavailableError)
+    return isinstance(exc, retryable) or (
         isinstance(exc, ValueError) and "Cannot add snapshot with sequence number" in str(exc)
     )
 

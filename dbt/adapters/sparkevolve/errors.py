@@ -1,5 +1,6 @@
 """Exceptions of dbt-sparkevolve. Each keeps its facts as attributes, so that nobody has to parse its text."""
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -274,20 +275,28 @@ class UnreadableQueryError(SparkEvolveError):
 
 
 class CommitConflictError(SparkEvolveError):
-    """Other writers changed a table again and again while this run tried to commit its schema.
+    """Other writers changed a table again and again while this run tried to commit to it.
 
     Attributes:
         relation: the rendered name of the table.
         attempts: how many commits were tried.
-        changes: what was wanted last; empty for descriptions.
+        changes: what was wanted last; empty for what is no change of the columns.
     """
 
-    def __init__(self, relation: str, attempts: int, last: str, changes: Sequence["Change"] = ()) -> None:
-        wanted = f" ({'; '.join(str(change) for change in changes)})" if changes else ""
+    def __init__(
+        self,
+        relation: str,
+        attempts: int,
+        last: str,
+        changes: Sequence["Change"] = (),
+        wanted: str = "The columns of {} could not be changed",
+    ) -> None:
+        listed = f" ({'; '.join(str(change) for change in changes)})" if changes else ""
         super().__init__(
-            f"The columns of {relation} could not be changed in {attempts} attempts{wanted}, because other "
-            f"writers changed or locked the table each time (last answer: {last}). None of it was done, and "
-            "no row was written. Run the model again, or raise `commit_retries`."
+            f"{wanted.format(relation)} in {attempts} attempts{listed}, because other writers changed or "
+            f"locked the table each time (last answer: {last}). None of it was "
+            f"done{', and no row was written' if changes else ''}. Run the model again, or raise "
+            "`commit_retries`."
         )
         self.relation = relation
         self.attempts = attempts
@@ -362,6 +371,161 @@ class PublishError(SparkEvolveError):
             f"The batch was loaded into a branch of {relation} but could not be published. The catalog's "
             f"answer: {answer}. Readers see the table as it was before, unless the catalog did publish and "
             "could not say so; the next run finds out."
+        )
+        self.relation = relation
+
+
+class AfterLoadError(SparkEvolveError):
+    """Something failed after the rows of a run had become visible.
+
+    Attributes:
+        relation: the rendered name of the table or view.
+        done: what had been done since the rows became visible.
+        failed: what failed; empty if it is not known.
+        not_begun: what was still to be done.
+        adds_again: whether running the model again would add the same rows once more.
+    """
+
+    def __init__(
+        self,
+        cause: str,
+        relation: str,
+        *,
+        done: Sequence[str] = (),
+        failed: str = "",
+        not_begun: Sequence[str] = (),
+        adds_again: bool = False,
+    ) -> None:
+        steps = [
+            f"{what}: {', '.join(found)}."
+            for what, found in (
+                ("Done since then", done),
+                ("Not done, or in part", [failed] if failed else []),
+                ("Not begun", not_begun),
+            )
+            if found
+        ]
+        again = (
+            "Running the model again would add the rows that it returns once more, so do by hand what is "
+            "missing."
+            if adds_again
+            else "Running the model again is safe: it adds no row twice, and does all of this."
+        )
+        super().__init__(
+            f"{cause}\nThis happened after the load: what this run has loaded into {relation} is visible, "
+            f"and stays. {' '.join([*steps, again])}"
+        )
+        self.relation = relation
+        self.done = tuple(done)
+        self.failed = failed
+        self.not_begun = tuple(not_begun)
+        self.adds_again = adds_again
+
+
+class GrantsError(SparkEvolveError):
+    """A model has grants, and Spark has no GRANT; or a grant that is no word of SQL.
+
+    Attributes:
+        relation: the rendered name of the table or view.
+    """
+
+    def __init__(self, relation: str, why: str) -> None:
+        super().__init__(f"The `grants` of {relation} cannot be applied: {why} Nothing was built.")
+        self.relation = relation
+
+
+class ModelConfigError(SparkEvolveError):
+    """A setting of a model that is none, or whose value cannot be one.
+
+    Attributes:
+        setting: its name, as it was written.
+        value: its value.
+        node: the id of the model, snapshot or seed.
+    """
+
+    def __init__(self, setting: str, value: object, node: str, why: str) -> None:
+        shown = json.dumps(value, default=str, ensure_ascii=False)
+        super().__init__(f"{setting} is {shown} in {node}. {why}")
+        self.setting = setting
+        self.value = value
+        self.node = node
+
+
+class CloneError(SparkEvolveError):
+    """A relation that `dbt clone` would have to drop, or that is the one to be cloned.
+
+    Attributes:
+        relation: its rendered name.
+    """
+
+    def __init__(self, relation: str, why: str) -> None:
+        super().__init__(
+            f"{relation} cannot become a clone, which is a view here: {why} Nothing was changed."
+        )
+        self.relation = relation
+
+
+class UnplannableError(SparkEvolveError):
+    """A model that cannot be planned, since a pre-hook would have to run first.
+
+    Attributes:
+        relation: the rendered name of its table.
+        hook: the statement.
+    """
+
+    def __init__(self, relation: str, hook: str) -> None:
+        super().__init__(
+            f"{relation} cannot be planned: its pre-hook `{hook}` runs before the model and may change what "
+            "the model reads or the table itself, and a plan changes nothing. Hooks that only read or set "
+            "something run. Take the hook away for the plan, or run the model."
+        )
+        self.relation = relation
+        self.hook = hook
+
+
+class SeveralStatementsError(SparkEvolveError):
+    """A model whose SQL is more than one statement, of which Spark runs one in a call.
+
+    Attributes:
+        count: how many there are.
+    """
+
+    def __init__(self, count: int) -> None:
+        super().__init__(
+            f"The SQL is {count} statements with semicolons between them, and it has to be one query: put "
+            "what is to run before or after it into pre-hooks and post-hooks."
+        )
+        self.count = count
+
+
+class DdlError(SparkEvolveError):
+    """A setting that stands in DDL as it is written, and that is more than it may be.
+
+    Attributes:
+        setting: its name.
+        value: what it is.
+    """
+
+    def __init__(self, setting: str, value: str, wanted: str) -> None:
+        super().__init__(f"{setting} is {value!r}, which is not {wanted}. Nothing was built.")
+        self.setting = setting
+        self.value = value
+
+
+class TableGoneError(SparkEvolveError):
+    """The table that dbt compiled an incremental model for is not there any more.
+
+    Attributes:
+        relation: the rendered name of the table.
+    """
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(
+            f"{relation} was there when dbt compiled the model, and is not a table any more: a hook of this "
+            "run, or another writer, has dropped or replaced it since. The model asks `is_incremental()`, so "
+            "what it returns now are the rows for a table that has the others already, and a table made from "
+            "them would lack those. No table was made. Run the model again: dbt then compiles it for a first "
+            "run. If a pre-hook drops the table in every run, make the model `materialized: table`."
         )
         self.relation = relation
 

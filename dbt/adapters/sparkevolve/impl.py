@@ -13,12 +13,12 @@ from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.clauses import ClausesAdapter
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError
 from dbt.adapters.sparkevolve.evolution import names, statements
-from dbt.adapters.sparkevolve.incremental import IncrementalAdapter
 from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
@@ -47,7 +47,7 @@ class SparkEvolveConfig(SparkConfig):
     publish: str = "branch"
 
 
-class SparkEvolveAdapter(IncrementalAdapter):
+class SparkEvolveAdapter(ClausesAdapter):
     """dbt-spark on an Iceberg catalog, with columns that never go away."""
 
     Relation = SparkEvolveRelation
@@ -82,11 +82,15 @@ class SparkEvolveAdapter(IncrementalAdapter):
 
     @available.parse_none
     def persist_iceberg_docs(
-        self, relation: SparkEvolveRelation, comment: str | None, column_docs: Mapping[str, str]
+        self,
+        relation: SparkEvolveRelation,
+        comment: str | None,
+        column_docs: Mapping[str, str],
+        commit_retries: int,
     ) -> None:
         """Store changed descriptions of a table and its columns in one commit; none if none changed."""
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        self.catalog.set_docs(relation, comment, docs, SparkEvolveConfig.commit_retries)
+        self.catalog.set_docs(relation, comment, docs, commit_retries)
 
     # SQL text
 

@@ -62,7 +62,7 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     if plan.get("creates"):
         found = [("column", names.quote(name)) for name in plan["columns"]]
         found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
-        found += [("warning", text) for text in plan["warnings"]]
+        found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
         found += [("refused", text) for text in plan["refusals"]]
         return "\n".join(
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
@@ -70,10 +70,15 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     rows += [("pad", text) for text in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]
-    rows += [("warning", text) for text in plan["warnings"]]
+    rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += [("refused", text) for text in plan["refusals"]]
     rows += [("column", f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+
+
+def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    names_ = ", ".join(names.quote(name) for name in plan.get("built_before", ()))
+    return [("reads", f"{names_}, planned as now: a run would build that first")] if names_ else []
 
 
 def plan_batch(
@@ -103,6 +108,7 @@ def plan_batch(
         renames=settings["column_renames"],
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
+        frozen=frozenset(settings["frozen"]),
         facts=facts,
     )
     plan = plan_evolution(schema, _source(batch, schema, settings["stored_as_they_are"]), policy)

@@ -36,6 +36,7 @@ from dbt.adapters.sparkevolve.loading import (
     replacing_columns,
     window_refusals,
 )
+from dbt.adapters.sparkevolve.outcome import Outcome
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 logger = AdapterLogger("SparkEvolve")
@@ -54,12 +55,16 @@ class Node:
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
         nulls: the columns of the model that are a bare NULL.
+        outcome: what is visible already, and what is still to be done; None before that.
+        gone: the table that dbt compiled the model for, if it is not there any more.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     lock: "threading.Lock | None" = None
     nulls: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    gone: SparkEvolveRelation | None = None
 
 
 class PlanningAdapter(ListingAdapter):

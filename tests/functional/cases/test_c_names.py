@@ -154,8 +154,8 @@ def test_c07_a_dotted_name_is_described_and_is_no_path_into_a_struct(scenario: S
     scenario.model("select 1 as id, named_struct('lon', 7) as geo, 4 as `geo.LON`", **DOCS)
     run = scenario.fail()
     assert (
-        "The model returns the new column `geo.LON`, but the table has another field with the same dotted "
-        "path, and Iceberg cannot hold both. Give the column another name in the model." in run.message
+        "The model returns the new column `geo.LON`, but the table has the field `geo`.`lon`, and "
+        "Iceberg cannot hold both. Give the column another name in the model." in run.message
     )
     assert scenario.state() == state
     assert scenario.tables() == ["t"]

@@ -269,7 +269,7 @@ PLAN_ONLY = ("--vars", "sparkevolve_plan_only: true")
 
 
 def test_the_plan_of_several_models_of_which_some_are_refused(scenario: Scenario) -> None:
-    """Each is planned, and dbt fails; nothing is staged, no hook of a model runs, no snapshot is made."""
+    """Each is planned, and dbt fails; nothing is staged, no post-hook runs, no snapshot is made."""
     for name in ("t", "refused"):
         scenario.model("select 1 as id, 'a' as note, named_struct('x', 1) as s", name)
     scenario.run()
@@ -277,7 +277,6 @@ def test_the_plan_of_several_models_of_which_some_are_refused(scenario: Scenario
     hook = "insert into {{ this }} values (9, 'hook', null)"
     scenario.model(
         "select cast(1 as bigint) as id, named_struct('x', cast(2 as bigint), 'y', 3) as s",
-        pre_hook=hook,
         post_hook=hook,
     )
     scenario.model("select 1 as id, 5 as note, 6 as n", "refused")

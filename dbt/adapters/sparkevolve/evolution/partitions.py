@@ -79,7 +79,7 @@ def part(transform: str, column: str, width: str = "") -> Part:
 def parse_partitions(partition_by: str | Sequence[str] | None) -> tuple[Part, ...]:
     """Return what ``partition_by`` says: a string or a list, as dbt-spark takes it."""
     texts = [partition_by] if isinstance(partition_by, str) else list(partition_by or ())
-    return tuple(_parse(text) for listed in texts for text in _split(str(listed)))
+    return tuple(_parse(text) for listed in texts for text in split_terms(str(listed)))
 
 
 def same_partitions(one: Iterable[Part], other: Iterable[Part], renames: Mapping[str, str]) -> bool:
@@ -98,13 +98,13 @@ def _parse(text: str) -> Part:
     call = _CALL.fullmatch(text.strip())
     if call is None:
         return part("identity", text)
-    arguments = list(_split(call[2]))
+    arguments = list(split_terms(call[2]))
     numbers = [argument for argument in arguments if argument.strip().isdigit()]
     columns = [argument for argument in arguments if argument not in numbers]
     return part(call[1], ",".join(columns), ",".join(numbers))
 
 
-def _split(text: str) -> Iterator[str]:
+def split_terms(text: str) -> Iterator[str]:
     """Yield what stands between the commas that are neither in parentheses nor in backticks."""
     start, depth, is_quoted = 0, 0, False
     for position, character in enumerate(text):

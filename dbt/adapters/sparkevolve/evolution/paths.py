@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 
 from pyiceberg.types import IcebergType, NestedField, StructType
 
@@ -15,9 +15,22 @@ Path = tuple[str, ...]
 class Holder(Enum):
     """What a path leads to: a field of the table, a new one of the model, or a partition field."""
 
-    TABLE = auto()
-    MODEL = auto()
-    PARTITION = auto()
+    TABLE = "the table has the field"
+    MODEL = "the model returns the new field"
+    PARTITION = "a partition spec of the table has, or once had, the field"
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What holds a path that a new or renamed field would need.
+
+    Attributes:
+        path: its full path, as it is spelled there.
+        by: what it leads to.
+    """
+
+    path: Path
+    by: Holder
 
 
 @dataclass(frozen=True)
@@ -30,6 +43,7 @@ class _Held:
         by: what it leads to.
         field_id: whose it is, the model's and the table's ids being apart; None: no field's.
         renames: how many renames there had been when it was taken.
+        full: the full path of what it leads to.
     """
 
     text: str
@@ -37,6 +51,7 @@ class _Held:
     by: Holder
     field_id: int | None
     renames: int = 0
+    full: Path = ()
 
     def is_beside(self, other: "_Held") -> bool:
         """Tell whether this path, the new one, can be where the other is."""
@@ -67,13 +82,13 @@ class FieldPaths:
         for f in fields:
             self._take(Holder.TABLE, (), f, f.name)
         for name, field_id in partition_names.items():
-            self._held.setdefault(name, []).append(_Held("", False, Holder.PARTITION, field_id))
+            self._held.setdefault(name, []).append(_Held("", False, Holder.PARTITION, field_id, full=(name,)))
 
-    def add(self, parent: Path, f: NestedField) -> set[Holder]:
+    def add(self, parent: Path, f: NestedField) -> set[Obstacle]:
         """Take the paths of a field of the model and of all in it; return what holds them."""
         return self._take(Holder.MODEL, parent, f, f.name)
 
-    def rename(self, parent: Path, f: NestedField, name: str) -> set[Holder]:
+    def rename(self, parent: Path, f: NestedField, name: str) -> set[Obstacle]:
         """Take the paths that a field of the table and all in it will have; return what holds them."""
         self._renames += 1
         return self._take(Holder.TABLE, parent, f, name)
@@ -86,21 +101,25 @@ class FieldPaths:
         name: str,
         is_left_out: bool = False,
         own: frozenset[int] = frozenset(),
-    ) -> set[Holder]:
+    ) -> set[Obstacle]:
         # What a field and all in it were called before does not stand in the way.
         own = own or (frozenset() if by is Holder.MODEL else _ids(f))
         full, short = (*parent, name), (*self._shortened[parent], name)
         self._shortened[full] = short[:-1] if is_left_out else short
-        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id, self._renames), own)
+        held_by = self._take_one(_Held(".".join(full), False, by, f.field_id, self._renames, full), own)
         if short != full:
-            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id, self._renames), own)
+            held_by |= self._take_one(_Held(".".join(short), True, by, f.field_id, self._renames, full), own)
         for child in children(f.field_type):
             held_by |= self._take(by, full, child, child.name, _is_left_out(f.field_type, child), own)
         return held_by
 
-    def _take_one(self, path: _Held, own: frozenset[int]) -> set[Holder]:
+    def _take_one(self, path: _Held, own: frozenset[int]) -> set[Obstacle]:
         there = self._held.setdefault(fold(path.text), [])
-        held_by = {other.by for other in there if not (path.is_beside(other) or path.replaces(other, own))}
+        held_by = {
+            Obstacle(other.full, other.by)
+            for other in there
+            if not (path.is_beside(other) or path.replaces(other, own))
+        }
         there.append(path)
         return held_by
 

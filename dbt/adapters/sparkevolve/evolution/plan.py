@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     is_reserved,
     path_text,
 )
-from dbt.adapters.sparkevolve.evolution.paths import FieldPaths, Holder
+from dbt.adapters.sparkevolve.evolution.paths import FieldPaths
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
     Cast,
@@ -37,7 +37,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
     StructMember,
 )
-from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
@@ -52,7 +52,7 @@ from dbt.adapters.sparkevolve.evolution.types import (
 
 Path = tuple[str, ...]
 Build = Callable[[], Projection]
-Refuse = Callable[[Path, IcebergType], Refusal]
+Refuse = Callable[[Path, IcebergType, Switch], Refusal]
 
 
 @dataclass(frozen=True)
@@ -222,8 +222,7 @@ class _Planner:
         # PyIceberg asks for the path before the renames, and the table will have the one after them.
         held_by = self._paths.add(parent, new) | self._paths.add(self._renamed(parent), new)
         if held_by:
-            refuse = refusals.partition_name if held_by == {Holder.PARTITION} else refusals.same_path
-            self.refusals.append(refuse(path))
+            self.refusals.append(refusals.path_taken(path, held_by))
         elif parent:
             self.changes.append(AddField(path, new.field_type))
             self._warn_of_former(path)
@@ -238,9 +237,7 @@ class _Planner:
         self._new_names[path] = name
         held_by = self._paths.rename(self._renamed(path[:-1]), old, name)
         if held_by:
-            on_partition = held_by == {Holder.PARTITION}
-            refuse = refusals.rename_partition_name if on_partition else refusals.rename_same_path
-            self.refusals.append(refuse(path, name))
+            self.refusals.append(refusals.rename_path_taken(path, name, held_by))
 
     def _renamed(self, path: Path) -> Path:
         """Return the path that a field will have."""
@@ -267,7 +264,10 @@ class _Planner:
         elif self.policy.relax_not_null:
             self.changes.append(RelaxNotNull(path))
         else:
-            self.refusals.append(refuse(path, old.field_type))
+            self.refusals.append(refuse(path, old.field_type, self._switch("relax_not_null")))
+
+    def _switch(self, setting: str) -> Switch:
+        return Switch(setting, setting in self.policy.frozen)
 
     def _align(self, path: Path, old: NestedField, new: NestedField) -> Projection:
         """Plan a column or field that both sides have."""
@@ -293,7 +293,7 @@ class _Planner:
         elif self.policy.type_widening:
             self.changes.append(WidenType(path, old, new))
         else:
-            self.refusals.append(refusals.widening_off(path, old, new))
+            self.refusals.append(refusals.widening_off(path, old, new, self._switch("type_widening")))
         return Keep()
 
     def _nested(self, path: Path, old: IcebergType, new: IcebergType, build: Build) -> Projection:
@@ -303,7 +303,7 @@ class _Planner:
         if not self.policy.nested_evolution and any(len(found) > mark for found, mark in marks):
             for found, mark in marks:
                 del found[mark:]
-            self.refusals.append(refusals.nested_off(path, old, new))
+            self.refusals.append(refusals.nested_off(path, old, new, self._switch("nested_evolution")))
         return projection
 
     def _findings(self) -> tuple[list[Any], ...]:

@@ -64,6 +64,7 @@ class Policy:
         renames: new last name by the dotted path of a column or field, as the user wrote them.
         docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
         columns_without_null: folded names of staged columns that hold no NULL in this batch.
+        frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
         facts: what matters of the table beside its schema.
     """
 
@@ -76,4 +77,5 @@ class Policy:
     renames: Mapping[str, str] = field(default_factory=dict)
     docs: Mapping[str, str] | None = None
     columns_without_null: frozenset[str] = frozenset()
+    frozen: frozenset[str] = frozenset()
     facts: TableFacts = field(default_factory=TableFacts)

@@ -7,6 +7,7 @@ from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
+from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 Path = tuple[str, ...]
@@ -21,15 +22,42 @@ class Refusal:
         types: their types as text, the table's first, where types are the reason; else empty.
         reason: what is wrong.
         remedy: what the user can do.
+        in_the_way: the dotted path of another field that it is about, or the name of a partition field.
     """
 
     columns: tuple[str, ...]
     reason: str
     remedy: str
     types: tuple[str, ...] = ()
+    in_the_way: str = ""
 
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}"
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A setting that is off, and why.
+
+    Attributes:
+        name: its name.
+        is_frozen: whether it is off only because nothing of the table may change.
+    """
+
+    name: str
+    is_frozen: bool = False
+
+    @property
+    def is_off(self) -> str:
+        """What the user has set that turns it off."""
+        return "`on_schema_change` is 'fail'" if self.is_frozen else f"`{self.name}` is false"
+
+    @property
+    def turn_on(self) -> str:
+        """What the user would set to turn it on."""
+        if self.is_frozen:
+            return "set `on_schema_change: append_new_columns_preserve`"
+        return f"set `{self.name}: true`"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -76,12 +104,14 @@ def unreadable_by_hive(path: Path) -> Refusal:
     )
 
 
-def same_path(path: Path) -> Refusal:
-    """A new column or field whose dotted path, or one in it, is that of another."""
+def path_taken(path: Path, obstacles: Iterable[Obstacle]) -> Refusal:
+    """A new column or field whose dotted path, or one in it, is that of another field or partition field."""
+    first = _first(obstacles)
     return Refusal(
         columns=(".".join(path),),
-        reason=f"The model returns the new column {path_text(path)}, but the table has another field with "
-        "the same dotted path, and Iceberg cannot hold both.",
+        in_the_way=".".join(first.path),
+        reason=f"The model returns the new column {path_text(path)}, but {first.by.value} "
+        f"{path_text(first.path)}, and Iceberg cannot hold both.",
         remedy="Give the column another name in the model.",
     )
 
@@ -164,24 +194,24 @@ def older_partitions(path: Path, type_: IcebergType, transform: str) -> Refusal:
     )
 
 
-def removed_not_null(path: Path, type_: IcebergType) -> Refusal:
+def removed_not_null(path: Path, type_: IcebergType, switch: Switch) -> Refusal:
     """A required field that the model no longer returns, and that may not be relaxed."""
     return Refusal(
         columns=(".".join(path),),
         types=(type_text(type_),),
         reason=f"Column {path_text(path)} is NOT NULL in the table, and the model no longer returns it, "
         "so it cannot be padded with NULL.",
-        remedy="Return it from the model again, or set `relax_not_null: true` to make it optional.",
+        remedy=f"Return it from the model again, or {switch.turn_on} to make it optional.",
     )
 
 
-def null_in_not_null(path: Path, type_: IcebergType) -> Refusal:
+def null_in_not_null(path: Path, type_: IcebergType, switch: Switch) -> Refusal:
     """A NULL for a required field that may not be relaxed."""
     return Refusal(
         columns=(".".join(path),),
         types=(type_text(type_),),
         reason=f"Column {path_text(path)} is NOT NULL in the table, and the batch may hold a NULL in it.",
-        remedy="Keep NULLs out of it in the model, or set `relax_not_null: true` to make it optional.",
+        remedy=f"Keep NULLs out of it in the model, or {switch.turn_on} to make it optional.",
     )
 
 
@@ -212,24 +242,14 @@ def type_differs(path: Path, old: IcebergType, new: IcebergType, why: str = "") 
     )
 
 
-def widening_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+def widening_off(path: Path, old: IcebergType, new: IcebergType, switch: Switch) -> Refusal:
     """A type that could be widened, but may not."""
-    return type_differs(path, old, new, " It could be widened, but `type_widening` is false.")
+    return type_differs(path, old, new, f" It could be widened, but {switch.is_off}.")
 
 
-def nested_off(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+def nested_off(path: Path, old: IcebergType, new: IcebergType, switch: Switch) -> Refusal:
     """A nested difference that may not be evolved."""
-    return type_differs(path, old, new, " The fields in it differ, and `nested_evolution` is false.")
-
-
-def partition_name(path: Path) -> Refusal:
-    """A new column or field with the name of a partition field."""
-    return Refusal(
-        columns=(".".join(path),),
-        reason=f"The model returns the new column {path_text(path)}, but a partition spec of the table has, "
-        "or once had, a field of that name, and Iceberg cannot hold both.",
-        remedy="Give the column another name in the model.",
-    )
+    return type_differs(path, old, new, f" The fields in it differ, and {switch.is_off}.")
 
 
 def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
@@ -268,12 +288,13 @@ def rename_both_exist(old: Path, new: str) -> Refusal:
     )
 
 
-def rename_twice(old: Path, new: str) -> Refusal:
+def rename_twice(old: Path, new: str, other: Path, other_new: str) -> Refusal:
     """Two renames of one field, or to one name."""
     return Refusal(
         columns=(".".join(old), new),
-        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and has another entry for "
-        "that column or to that name.",
+        in_the_way=".".join(other),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and {path_text(other)} to "
+        f"become {quote(other_new)}.",
         remedy="Leave one of the two in the configuration.",
     )
 
@@ -288,24 +309,21 @@ def rename_old_returned(old: Path, new: str) -> Refusal:
     )
 
 
-def rename_same_path(old: Path, new: str) -> Refusal:
-    """A rename after which one dotted path would lead to two fields."""
+def rename_path_taken(old: Path, new: str, obstacles: Iterable[Obstacle]) -> Refusal:
+    """A rename after which one dotted path would lead to two fields, or to a field and a partition field."""
+    first = _first(obstacles)
     return Refusal(
         columns=(".".join(old), new),
-        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but the table has another "
-        "field with the same dotted path, and Iceberg cannot hold both.",
+        in_the_way=".".join(first.path),
+        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but {first.by.value} "
+        f"{path_text(first.path)}, and Iceberg cannot hold both.",
         remedy="Give it another new name, in the configuration and in the model.",
     )
 
 
-def rename_partition_name(old: Path, new: str) -> Refusal:
-    """A rename to the name of a partition field."""
-    return Refusal(
-        columns=(".".join(old), new),
-        reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, but a partition spec of the "
-        "table has, or once had, a field of that name, and Iceberg cannot hold both.",
-        remedy="Give it another new name, in the configuration and in the model.",
-    )
+def _first(obstacles: Iterable[Obstacle]) -> Obstacle:
+    """Return the one to name: a field before a partition field, which may have its name from it."""
+    return min(obstacles, key=lambda o: (o.by is Holder.PARTITION, o.path))
 
 
 def unmappable(path: Path, type_: str) -> Refusal:

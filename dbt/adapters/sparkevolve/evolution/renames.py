@@ -9,6 +9,9 @@ from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.names import fold, unquote
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
+Path = tuple[str, ...]
+Siblings = Mapping[str, NestedField]
+
 
 def resolve_renames(
     target: Schema, source: Schema, renames: Mapping[str, str]
@@ -25,7 +28,8 @@ def resolve_renames(
     """
     found: dict[int, str] = {}
     problems: list[Refusal] = []
-    places: set[tuple[str, ...]] = set()
+    places: dict[tuple[str, ...], tuple[Path, str]] = {}
+    renamed: dict[int, tuple[Path, str]] = {}
     table, batch, fields = target.as_struct(), source.as_struct(), _Fields()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
@@ -36,10 +40,11 @@ def resolve_renames(
         if old.name == name:
             continue
         place = (*path[:-1], fold(name))
-        if place in places or old.field_id in found:
-            problems.append(refusals.rename_twice(path, name))
+        other = places.get(place) or renamed.get(old.field_id)
+        if other is not None:
+            problems.append(refusals.rename_twice(path, name, *other))
             continue
-        places.add(place)
+        places[place] = renamed[old.field_id] = (path, name)
         if siblings.get(fold(name), old) is not old:
             problems.append(refusals.rename_both_exist(path, name))
             continue
@@ -50,7 +55,6 @@ def resolve_renames(
     return found, tuple(problems)
 
 
-Siblings = Mapping[str, NestedField]
 Located = tuple[tuple[str, ...], Siblings, NestedField]
 
 

@@ -337,6 +337,11 @@ def drop_branch(table: str, branch: str) -> str:
     return f"ALTER TABLE {table} DROP BRANCH IF EXISTS {quote(branch)}"
 
 
+def refresh_table(table: str) -> str:
+    """Return the statement by which Spark reads a table's metadata again."""
+    return f"REFRESH TABLE {table}"
+
+
 def fast_forward(catalog: str, schema: str, table: str, ref: str, branch: str) -> str:
     """Return the statement that moves ``ref`` to the head of ``branch``, if that has come from it."""
     name = string_literal(f"{quote(schema)}.{quote(table)}")

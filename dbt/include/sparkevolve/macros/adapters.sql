@@ -12,36 +12,6 @@
 {%- endmacro %}
 
 
-{% macro sparkevolve__file_format_clause() %}
-  using {{ config.get('file_format') or 'iceberg' }}
-{%- endmacro -%}
-
-
-{% macro sparkevolve__tblproperties_clause() %}
-  {%- if (config.get('file_format') or 'iceberg') == 'iceberg' -%}
-    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'))) }}
-  {%- elif config.get('tblproperties') -%}
-    {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
-  {%- endif -%}
-{%- endmacro -%}
-
-
-{% macro sparkevolve__tblproperties(properties) -%}
-  tblproperties (
-    {%- for name, value in properties.items() -%}
-      {{ adapter.string_literal(name) }} = {{ adapter.string_literal(value | string) }}{{ ', ' if not loop.last }}
-    {%- endfor -%}
-  )
-{%- endmacro -%}
-
-
-{% macro sparkevolve__comment_clause() %}
-  {%- if config.persist_relation_docs() and model.description -%}
-    comment {{ adapter.string_literal(model.description) }}
-  {%- endif -%}
-{%- endmacro -%}
-
-
 {# Descriptions of a view are part of CREATE VIEW; other formats and other catalogs are dbt-spark's concern. #}
 {% macro sparkevolve__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_view -%}
@@ -57,7 +27,7 @@
       {% set docs = sparkevolve__descriptions(known) %}
     {% endif %}
     {% if comment is not none or docs %}
-      {% do adapter.persist_iceberg_docs(relation, comment, docs) %}
+      {% do adapter.persist_iceberg_docs(relation, comment, docs, sparkevolve__commit_retries()) %}
     {% endif %}
   {%- endif -%}
 {%- endmacro %}

@@ -3,8 +3,8 @@
   {% set sql %}
     create table {{ this }} (
       {%- for name in agate_table.column_names %}
-      {{ adapter.quote(name) }} {{ column_types.get(name, adapter.convert_type(agate_table, loop.index0)) }}
-      {{- ',' if not loop.last }}
+      {%- set type = column_types.get(name) or adapter.convert_type(agate_table, loop.index0) %}
+      {{ adapter.quote(name) }} {{ adapter.type_name(name, type) }}{{ ',' if not loop.last }}
       {%- endfor %}
     )
     {{ file_format_clause() }}

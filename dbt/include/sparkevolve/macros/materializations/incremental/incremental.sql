@@ -2,33 +2,24 @@
   {%- set full_refresh = should_full_refresh() -%}
   {%- set settings = sparkevolve__incremental_settings(full_refresh) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
-  {%- set existing_relation = load_cached_relation(this) -%}
-  {%- set is_new = sparkevolve__is_new(existing_relation, settings, full_refresh) -%}
 
   {%- if sparkevolve__is_plan_only() -%}
-    {% do sparkevolve__print_plan(target_relation, settings, is_new) %}
-    {{ return({'relations': [target_relation] if existing_relation is not none else []}) }}
+    {{ return(sparkevolve__plan_only(target_relation, settings, full_refresh)) }}
   {%- endif -%}
 
-  {{ run_hooks(pre_hooks, inside_transaction=False) }}
-  {{ run_hooks(pre_hooks, inside_transaction=True) }}
-
+  {%- set existing_relation = sparkevolve__begin_node(target_relation) -%}
+  {%- set is_new = sparkevolve__is_new(existing_relation, settings, full_refresh) -%}
   {% do adapter.drop_abandoned_staging(target_relation) %}
 
   {% if not is_new %}
+    {% do sparkevolve__grant(target_relation, existing_relation, full_refresh) %}
     {% do sparkevolve__load_existing(target_relation, settings) %}
-  {% elif existing_relation is not none and not existing_relation.is_iceberg %}
-    {% do sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% else %}
     {% do sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
+    {% do sparkevolve__rows_are_visible(target_relation, settings.adds_again) %}
+    {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% endif %}
 
-  {% set should_revoke = should_revoke(existing_relation, full_refresh_mode=full_refresh) %}
-  {% do apply_grants(target_relation, config.get('grants'), should_revoke=should_revoke) %}
-  {% do persist_docs(target_relation, model) %}
-
-  {{ run_hooks(post_hooks, inside_transaction=True) }}
-  {{ run_hooks(post_hooks, inside_transaction=False) }}
-
+  {% do sparkevolve__run_post_hooks() %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

@@ -1,7 +1,7 @@
 {# Load a batch into the table that is there. If another writer commits to it before the batch is published, all
    begins again from the table as it is then: what the model has read of it may not be so any more. #}
 {% macro sparkevolve__load_existing(target_relation, settings) %}
-  {% set run = namespace(staged=none, loads=0, on_branch=false, done=false) %}
+  {% set run = namespace(staged=none, loads=0, described=false, on_branch=false, done=false) %}
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
   {% for attempt in range(settings.commit_retries + 2) if not run.done %}
     {% set base = adapter.begin_load(target_relation) %}
@@ -14,6 +14,11 @@
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if adapter.is_still_at_base(load) %}
       {% set run.loads = run.loads + 1 %}
+      {# Before the load: what fails then leaves the rows as they are. #}
+      {% if not run.described %}
+        {% do persist_docs(target_relation, model) %}
+        {% set run.described = true %}
+      {% endif %}
       {% if load.changes %}
         {% do sparkevolve__refresh(target_relation) %}
       {% endif %}
@@ -23,9 +28,10 @@
       {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}
     {% endif %}
   {% endfor %}
+  {% do sparkevolve__rows_are_visible(target_relation, settings.adds_again, only_hooks=true) %}
   {# What Spark itself has written to the table it knows. #}
   {% if run.on_branch %}
-    {% do sparkevolve__refresh(target_relation) %}
+    {% do adapter.refresh_published(target_relation) %}
   {% endif %}
 {% endmacro %}
 

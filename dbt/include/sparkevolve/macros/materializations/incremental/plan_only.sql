@@ -5,6 +5,42 @@
 {% endmacro %}
 
 
+{% macro sparkevolve__plan_only(target_relation, settings, full_refresh) %}
+  {% do sparkevolve__warn_of_settings() %}
+  {% do sparkevolve__run_reading_hooks(target_relation) %}
+  {% set existing_relation = adapter.current_relation(target_relation) %}
+  {% do sparkevolve__print_plan(
+    target_relation, settings, sparkevolve__is_new(existing_relation, settings, full_refresh)
+  ) %}
+  {% do return({'relations': [target_relation] if existing_relation is not none else []}) %}
+{% endmacro %}
+
+
+{# What a pre-hook only sets or reads it does for a plan too; any other one would have to run first. #}
+{% macro sparkevolve__run_reading_hooks(target_relation) %}
+  {% for hook in pre_hooks %}
+    {% do adapter.check_plannable(target_relation, render(hook.get('sql'))) %}
+  {% endfor %}
+  {% do run_hooks(pre_hooks, inside_transaction=False) %}
+  {% do run_hooks(pre_hooks, inside_transaction=True) %}
+{% endmacro %}
+
+
+{# What the model reads, and the same run would build before it: the plan is of how that is now. #}
+{% macro sparkevolve__built_before(unique_ids) %}
+  {% set found = [] %}
+  {% for unique_id in unique_ids if unique_id in graph.nodes %}
+    {% set node = graph.nodes[unique_id] %}
+    {% if node.config.materialized == 'ephemeral' %}
+      {% do found.extend(sparkevolve__built_before(node.depends_on.nodes)) %}
+    {% elif unique_id in selected_resources %}
+      {% do found.append(node.name) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(found | unique | list) %}
+{% endmacro %}
+
+
 {% macro sparkevolve__print_plan(target_relation, settings, is_new) %}
   {% if is_new %}
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
@@ -13,6 +49,7 @@
     {% set staged = sparkevolve__stage_batch(target_relation, settings, table_schema, with_rows=false) %}
     {% set plan = adapter.plan(target_relation, staged, settings, sparkevolve__column_docs()) %}
   {% endif %}
+  {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
   {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.plan_text(plan), info=True) %}
   {% if plan.refusals %}
     {% do exceptions.raise_compiler_error('The run would be refused: ' ~ plan.refusals | join(' ')) %}
@@ -20,7 +57,7 @@
   {% if not is_new %}
     {% do sparkevolve__check_schema_change(target_relation, staged, settings) %}
   {% elif plan.is_analysed and config.get('contract').enforced %}
-    {% do get_assert_columns_equivalent(compiled_code) %}
+    {% do get_assert_columns_equivalent(sparkevolve__compiled_query()) %}
   {% endif %}
   {% do sparkevolve__nothing_run('planned, nothing was changed') %}
 {% endmacro %}

@@ -5,15 +5,10 @@
     {% do sparkevolve__config_error('file_format', file_format, ['iceberg']) %}
   {% endif %}
 
-  {% if config.get('sql_header') %}
-    {% do exceptions.warn(
-      'sql_header of ' ~ model.unique_id ~ ' is not run: Spark runs one statement in one call, and a setting would stay '
-      'for other models. Use server_side_parameters of the profile, or a pre_hook.'
-    ) %}
-  {% endif %}
-
   {% set unique_key = config.get('unique_key') %}
-  {% set strategy = config.get('incremental_strategy') or ('delete+insert' if unique_key else 'append') %}
+  {% set strategy = sparkevolve__or_default(
+    config.get('incremental_strategy'), 'delete+insert' if unique_key else 'append'
+  ) %}
   {% do sparkevolve__check_choice(
     'incremental_strategy', strategy, ['delete+insert', 'append', 'merge', 'insert_overwrite', 'microbatch']
   ) %}
@@ -30,7 +25,7 @@
   {% endif %}
 
   {# YAML reads `null` as none, which is the same here. #}
-  {% set removed_columns = config.get('removed_columns') or 'null' %}
+  {% set removed_columns = sparkevolve__or_default(config.get('removed_columns'), 'null') %}
   {% do sparkevolve__check_choice('removed_columns', removed_columns, ['null', 'keep']) %}
   {% if removed_columns == 'keep' and strategy in ['insert_overwrite', 'microbatch'] %}
     {% do exceptions.raise_compiler_error(
@@ -39,9 +34,9 @@
     ) %}
   {% endif %}
 
-  {% set publish = config.get('publish') or 'branch' %}
+  {% set publish = sparkevolve__or_default(config.get('publish'), 'branch') %}
   {% do sparkevolve__check_choice('publish', publish, ['branch', 'direct']) %}
-  {% set full_refresh_schema = config.get('full_refresh_schema') or 'keep' %}
+  {% set full_refresh_schema = sparkevolve__or_default(config.get('full_refresh_schema'), 'keep') %}
   {% do sparkevolve__check_choice('full_refresh_schema', full_refresh_schema, ['keep', 'replace']) %}
 
   {% set audits = sparkevolve__conditions('audits', config.get('audits')) %}
@@ -59,32 +54,28 @@
     ) %}
   {% endif %}
 
-  {% set switches = {} %}
+  {% set switches, frozen = {}, [] %}
   {% for name in ['type_widening', 'relax_not_null', 'nested_evolution'] %}
     {% set value = config.get(name, true) %}
     {% if value is not boolean %}
       {% do sparkevolve__config_error(name, value, ['true', 'false']) %}
     {% endif %}
     {# Under `fail` nothing of the table may change, but by a full refresh. #}
-    {% do switches.update({name: value and (full_refresh or on_schema_change != 'fail')}) %}
+    {% if value and on_schema_change == 'fail' and not full_refresh %}
+      {% do frozen.append(name) %}
+    {% endif %}
+    {% do switches.update({name: value and name not in frozen}) %}
   {% endfor %}
 
   {% set unmappable_types = config.get('unmappable_types', 'string') %}
   {% do sparkevolve__check_choice('unmappable_types', unmappable_types, ['string', 'fail']) %}
 
   {% set column_renames = config.get('column_renames') or {} %}
-  {% if column_renames is not mapping %}
-    {% do sparkevolve__config_error('column_renames', column_renames, ['a mapping of old to new names']) %}
-  {% endif %}
-
-  {% set retries = config.get('commit_retries', 4) %}
-  {% if retries is not integer or retries < 0 %}
-    {% do sparkevolve__config_error('commit_retries', retries, ['whole numbers from 0']) %}
-  {% endif %}
 
   {% do return({
     'strategy': 'full_refresh' if full_refresh else strategy,
     'publish': publish,
+    'adds_again': strategy == 'append' or (strategy in ['delete+insert', 'merge'] and not unique_key),
     'unique_key': unique_key if strategy in ['delete+insert', 'merge'] else none,
     'partition_by': config.get('partition_by'),
     'event_time': config.get('event_time'),
@@ -100,15 +91,31 @@
     ),
     'audits': audits,
     'full_refresh_schema': full_refresh_schema,
-    'commit_retries': retries,
+    'commit_retries': sparkevolve__commit_retries(),
     'column_renames': column_renames,
     'unmappable_types': unmappable_types,
     'type_widening': switches.type_widening,
     'relax_not_null': switches.relax_not_null,
     'nested_evolution': switches.nested_evolution,
+    'frozen': frozen,
     'bookkeeping': [],
     'stored_as_they_are': [],
   }) %}
+{% endmacro %}
+
+
+{# Only what is not set has a default: not `false`, nor an empty text. #}
+{% macro sparkevolve__or_default(value, default) %}
+  {% do return(default if value is none else value) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__commit_retries() %}
+  {% set retries = config.get('commit_retries', 4) %}
+  {% if retries is not integer or retries < 0 %}
+    {% do sparkevolve__config_error('commit_retries', retries, ['whole numbers from 0']) %}
+  {% endif %}
+  {% do return(retries) %}
 {% endmacro %}
 
 

@@ -15,7 +15,7 @@
 
 
 {% macro sparkevolve__compiled_query() %}
-  {% do return(compiled_code.rstrip().rstrip(';')) %}
+  {% do return(adapter.one_statement(compiled_code)) %}
 {% endmacro %}
 
 
@@ -60,6 +60,9 @@
 
 {# The first run, or a full refresh that takes the model's columns only. #}
 {% macro sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
+  {% if existing_relation is not none and not existing_relation.is_iceberg %}
+    {% do return(sparkevolve__replace_other(target_relation, existing_relation, settings)) %}
+  {% endif %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% set sql = query.sql %}
   {% if settings.audits %}

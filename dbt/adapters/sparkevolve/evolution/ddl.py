@@ -1,0 +1,62 @@
+"""Names, types and words of a configuration, as they stand in DDL: nothing in them becomes SQL of its own."""
+
+import re
+from collections.abc import Sequence
+
+from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.partitions import split_terms
+
+_CALL = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
+_PATH_PART = re.compile(r"`(?:[^`]|``)+`|\w+")
+_WORD = re.compile(r"\w+(?:\.\w+)*")
+_QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_TYPE_CHARACTERS = re.compile(r"[\w\s<>(),:`'.]*")
+_OPEN = {"(": ")", "<": ">"}
+
+
+def name_sql(text: str) -> str:
+    """Return the name of a column, or the path of a field, with each part in backticks.
+
+    What is no path of words and of names in backticks is one name, with whatever is in it.
+    """
+    stripped = text.strip()
+    parts = _PATH_PART.findall(stripped)
+    if parts and ".".join(parts) == stripped:
+        return ".".join(part if part.startswith("`") else quote(part) for part in parts)
+    return quote(stripped)
+
+
+def partition_sql(partition_by: str | Sequence[str]) -> list[str]:
+    """Return what a table is partitioned by, one term an item: a name, or a transform of one."""
+    listed = [partition_by] if isinstance(partition_by, str) else list(partition_by)
+    return [_term(text.strip()) for item in listed for text in split_terms(str(item))]
+
+
+def _term(text: str) -> str:
+    call = _CALL.fullmatch(text)
+    if call is None:
+        return name_sql(text)
+    arguments = [argument.strip() for argument in split_terms(call[2])]
+    return f"{call[1]}({', '.join(a if a.isdigit() else name_sql(a) for a in arguments)})"
+
+
+def is_word(text: str) -> bool:
+    """Tell whether a text is a word, or a few with dots between them, such as the name of a format."""
+    return _WORD.fullmatch(text) is not None
+
+
+def is_type(text: str) -> bool:
+    """Tell whether a text can be the type of one column, and nothing beside it."""
+    depth: list[str] = []
+    bare = _QUOTED.sub("q", text)
+    if not bare.strip() or not _TYPE_CHARACTERS.fullmatch(bare) or "`" in bare or "'" in bare:
+        return False
+    for character in bare:
+        if character in _OPEN:
+            depth.append(_OPEN[character])
+        elif character in _OPEN.values():
+            if not depth or depth.pop() != character:
+                return False
+        elif character == "," and not depth:
+            return False
+    return not depth

@@ -1,0 +1,78 @@
+"""Where the statements of a SQL text begin and end, as Spark's own parser sees it."""
+
+import re
+from collections.abc import Iterator
+
+# A line comment goes on after a backslash at the end of its line. Block comments nest, see `_block_end`.
+_TOKEN = re.compile(
+    r"""
+      (?P<space>\s+ | --(?:\\\r?\n|[^\r\n])*)
+    | (?P<quoted>
+          (?<!\w)[rR](?:'[^']*'|"[^"]*")
+        | '(?:[^'\\]|\\.)*'
+        | "(?:[^"\\]|\\.)*"
+        | `(?:[^`]|``)*`
+      )
+    | (?P<end>;)
+    | (?P<block>/\*)
+    | (?P<word>\w+)
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BLOCK_EDGE = re.compile(r"/\*|\*/")
+
+
+def split_statements(sql: str) -> list[str]:
+    """Return the statements of a text, each without its semicolon and the comments after it.
+
+    Semicolons and comment signs inside of strings, names in backticks and comments are what they are there.
+    Statements of nothing but comments are left out.
+    """
+    found = []
+    start: int | None = None
+    end = 0
+    for kind, position, stop in (*_tokens(sql), ("end", len(sql), len(sql))):
+        if kind == "end":
+            if start is not None:
+                found.append(sql[start:end])
+            start = None
+        elif kind != "space":
+            start, end = position if start is None else start, stop
+    return found
+
+
+def first_word(sql: str) -> str:
+    """Return the first word of a statement in upper case, comments left aside; empty if it has none."""
+    for kind, position, stop in _tokens(sql):
+        if kind == "word":
+            return sql[position:stop].upper()
+        if kind != "space" and sql[position:stop] != "(":
+            return ""
+    return ""
+
+
+def _tokens(sql: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the kind, the start and the end of each token; block comments count as space."""
+    position = 0
+    while position < len(sql):
+        match = _TOKEN.match(sql, position)
+        assert match is not None
+        kind, stop = str(match.lastgroup), match.end()
+        if kind == "block":
+            stop = _block_end(sql, position)
+            # A hint is part of its statement.
+            kind = "other" if sql.startswith("/*+", position) else "space"
+        yield kind, position, stop
+        position = stop
+
+
+def _block_end(sql: str, start: int) -> int:
+    """Return where the block comment that begins at ``start`` ends; the end of the text if it does not."""
+    depth, position = 0, start
+    while (edge := _BLOCK_EDGE.search(sql, position)) is not None:
+        depth += 1 if edge[0] == "/*" else -1
+        position = edge.end()
+        if depth == 0:
+            return position
+    return len(sql)

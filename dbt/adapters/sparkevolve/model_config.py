@@ -1,0 +1,205 @@
+"""What a model's configuration may hold: no near misses of settings, and no values that cannot be one."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dbt.adapters.sparkevolve.errors import ModelConfigError
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+
+# Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
+SETTINGS = frozenset(
+    {
+        "audits",
+        "buckets",
+        "clustered_by",
+        "column_renames",
+        "commit_retries",
+        "file_format",
+        "full_refresh_schema",
+        "incremental_predicates",
+        "location_root",
+        "merge_exclude_columns",
+        "merge_update_columns",
+        "nested_evolution",
+        "options",
+        "partition_by",
+        "publish",
+        "relax_not_null",
+        "removed_columns",
+        "sql_header",
+        "tblproperties",
+        "type_widening",
+        "unmappable_types",
+        # dbt's
+        "batch_size",
+        "begin",
+        "column_types",
+        "concurrent_batches",
+        "contract",
+        "event_time",
+        "full_refresh",
+        "grants",
+        "incremental_strategy",
+        "lookback",
+        "materialized",
+        "on_schema_change",
+        "persist_docs",
+        "post_hook",
+        "pre_hook",
+        "unique_key",
+    }
+)
+# Names that dbt or its packages give a meaning to, without being fields of its configuration.
+_OTHERS = frozenset(
+    {
+        *("hard_deletes", "invalidate_hard_deletes", "inserts_only", "location", "post-hook", "pre-hook"),
+        *(
+            "partitioned_by",
+            "predicates",
+            "quote_columns",
+            "snapshot_table_column_names",
+            "target_schema",
+            "target_database",
+        ),
+    }
+)
+
+_IN_MODEL = "say it in the model's SQL"
+_ICEBERG_ORDER = "set the table's order with `ALTER TABLE ... WRITE ORDERED BY`"
+_COMPACTION = "Iceberg's `rewrite_data_files` sorts files, in a maintenance job of yours"
+# Settings of dbt-databricks, dbt-athena, dbt-trino, dbt-glue, dbt-bigquery and dbt-snowflake that models
+# bring along, and what to do instead. Those that change which rows are written come first.
+FOREIGN: dict[str, str] = {
+    "not_matched_by_source_action": "delete in a post-hook the rows that the source no longer has",
+    "not_matched_by_source_condition": "delete in a post-hook the rows that the source no longer has",
+    "delete_condition": "delete in a post-hook",
+    "update_condition": f"{_IN_MODEL}: return only rows that are to be updated",
+    "insert_condition": f"{_IN_MODEL}: return only rows that are to be inserted",
+    "matched_condition": f"{_IN_MODEL}: return only rows that are to be updated",
+    "not_matched_condition": f"{_IN_MODEL}: return only rows that are to be inserted",
+    "skip_matched_step": f"{_IN_MODEL}: leave out the keys that {{{{ this }}}} has",
+    "skip_not_matched_step": f"{_IN_MODEL}: return only keys that {{{{ this }}}} has",
+    "target_alias": "the table is `DBT_INTERNAL_DEST` in conditions",
+    "source_alias": "the batch is `DBT_INTERNAL_SOURCE` in conditions",
+    "merge_with_schema_evolution": "use `on_schema_change: append_new_columns_preserve`",
+    "on_table_exists": "a table is replaced in one commit, and an incremental one is kept",
+    "require_partition_filter": "Iceberg has no such rule",
+    "table_properties": "use `tblproperties`, with Iceberg's names",
+    "properties": "use `tblproperties` and `partition_by`",
+    "table_type": "use `file_format`; an incremental model is an Iceberg table",
+    "format": "use `file_format`, and `tblproperties: {write.format.default: ...}` for the files",
+    "write_compression": "use `tblproperties: {write.parquet.compression-codec: ...}`",
+    "compression": "use `tblproperties: {write.parquet.compression-codec: ...}`",
+    "s3_data_dir": "use `location_root`",
+    "s3_data_naming": "use `location_root`",
+    "external_location": "use `location_root`",
+    "custom_location": "use `location_root`",
+    "liquid_clustered_by": f"use `partition_by`, or {_ICEBERG_ORDER}",
+    "auto_liquid_cluster": f"use `partition_by`, or {_ICEBERG_ORDER}",
+    "cluster_by": f"use `partition_by`, or {_ICEBERG_ORDER}",
+    "zorder": _COMPACTION,
+    "bucketed_by": "use `partition_by: bucket(16, column)`",
+    "bucket_count": "use `partition_by: bucket(16, column)`",
+    "partition_expiration_days": "delete old rows in a post-hook",
+    "hours_to_expiration": "drop the table when it is no longer needed",
+    "copy_partitions": "use `incremental_strategy: insert_overwrite`",
+    "iceberg_expire_snapshots": "use Iceberg's `expire_snapshots`, in a maintenance job of yours",
+    "versions_to_keep": "use Iceberg's `expire_snapshots`, in a maintenance job of yours",
+    "add_iceberg_timestamp": "return the column from the model",
+    "force_batch": "it is not needed",
+    "lf_tags_config": "set the tags in Lake Formation",
+    "lf_grants": "grant in Lake Formation",
+    "databricks_tags": "set the tags in the catalog",
+    "transient": "it is not needed",
+    "copy_grants": "grants stay with the table",
+}
+
+_SCALARS = (str, int, float, bool)
+
+
+def settings_without_effect(given: Iterable[str]) -> list[str]:
+    """Return what to say of other adapters' settings, one text each, in the order of ``given``."""
+    return [f"`{name}` has no effect with sparkevolve: {FOREIGN[name]}." for name in given if name in FOREIGN]
+
+
+def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Mapping[str, Any]) -> None:
+    """Check the configuration of a model, snapshot or seed.
+
+    Args:
+        node: its id, for messages.
+        given: what the user has set that is no field of dbt's own configuration.
+        fields: the names of those fields.
+        config: all of the configuration, by name.
+
+    Raises:
+        ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
+    """
+    known = {*SETTINGS, *_OTHERS, *FOREIGN, *fields}
+    for name in given:
+        near = None if name in known or name.startswith("_") else closest(name, known)
+        if near in SETTINGS:
+            raise ModelConfigError(
+                name, given[name], node, f"There is no such setting. {did_you_mean(str(near))}"
+            )
+    if config.get("sql_header"):
+        raise ModelConfigError(
+            "sql_header",
+            config.get("sql_header"),
+            node,
+            "It is not run: Spark runs one statement in a call, and what it sets would stay for other "
+            "models. Use `server_side_parameters` of the profile, or a pre_hook.",
+        )
+    for name, is_right, wanted in _RULES:
+        value = config.get(name)
+        if value is not None and not is_right(value):
+            raise ModelConfigError(name, value, node, f"It has to be {wanted}.")
+    if config.get("incremental_strategy") == "insert_overwrite" and config.get("partition_by") == []:
+        raise ModelConfigError(
+            "partition_by", [], node, "Leave it out if the whole table is to be overwritten."
+        )
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _are_names(value: Any) -> bool:
+    listed = [value] if isinstance(value, str) else value
+    return isinstance(listed, list | tuple) and len(listed) > 0 and all(map(_is_name, listed))
+
+
+def _are_names_or_none(value: Any) -> bool:
+    return value == [] or _are_names(value)
+
+
+def _are_properties(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_name(name) and isinstance(text, _SCALARS) for name, text in value.items()
+    )
+
+
+def _are_renames(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(_is_name(o) and _is_name(n) for o, n in value.items())
+
+
+def _are_docs(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
+        name in ("relation", "columns") and isinstance(is_on, bool) for name, is_on in value.items()
+    )
+
+
+_NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
+_RULES = (
+    ("unique_key", _are_names, _NAMES),
+    ("merge_update_columns", _are_names, _NAMES),
+    ("merge_exclude_columns", _are_names, _NAMES),
+    ("partition_by", _are_names_or_none, "a column, a transform such as `days(ts)`, or a list of these"),
+    ("clustered_by", _are_names, _NAMES),
+    ("event_time", _is_name, "the name of a column"),
+    ("location_root", _is_name, "a location, such as `s3://bucket/folder`"),
+    ("file_format", _is_name, "the name of a format, such as `iceberg`"),
+    ("tblproperties", _are_properties, "a mapping of names to texts, numbers or booleans"),
+    ("options", _are_properties, "a mapping of names to texts, numbers or booleans"),
+    ("column_renames", _are_renames, "a mapping of old to new names"),
+    ("persist_docs", _are_docs, "a mapping of `relation` and `columns` to true or false"),
+)

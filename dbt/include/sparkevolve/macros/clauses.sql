@@ -1,0 +1,114 @@
+{# The clauses of CREATE TABLE and CREATE VIEW. dbt-spark escapes quotes at the most, and Spark reads backslashes too:
+   here each text is a literal of ours, and each name is in backticks. #}
+
+{% macro sparkevolve__file_format_clause() %}
+  using {{ adapter.format_name(config.get('file_format') or 'iceberg') }}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__tblproperties_clause() %}
+  {%- if (config.get('file_format') or 'iceberg') == 'iceberg' -%}
+    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'))) }}
+  {%- elif config.get('tblproperties') -%}
+    {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__tblproperties(properties) -%}
+  tblproperties (
+    {%- for name, value in properties.items() -%}
+      {{ adapter.string_literal(name) }} = {{ adapter.string_literal(value | string) }}{{ ', ' if not loop.last }}
+    {%- endfor -%}
+  )
+{%- endmacro -%}
+
+
+{% macro sparkevolve__comment_clause() %}
+  {%- if config.persist_relation_docs() and model.description -%}
+    comment {{ adapter.string_literal(model.description) }}
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__location_clause() %}
+  {%- if config.get('location_root') is not none -%}
+    location {{ adapter.string_literal(config.get('location_root') ~ '/' ~ model['alias']) }}
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__options_clause() %}
+  {%- set options = dict(config.get('options') or {}) -%}
+  {%- if config.get('file_format') == 'hudi' and config.get('unique_key') is string -%}
+    {%- do options.setdefault('primaryKey', config.get('unique_key')) -%}
+  {%- endif -%}
+  {%- if options -%}
+    options (
+      {%- for name, value in options.items() -%}
+        {{ adapter.string_literal(name | string) }} = {{ adapter.string_literal(value | string) }}
+        {{- ', ' if not loop.last }}
+      {%- endfor -%}
+    )
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__partition_cols(label, required=false) %}
+  {%- if config.get('partition_by') -%}
+    {{ label }} ({{ adapter.partition_sql(config.get('partition_by')) }})
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__clustered_cols(label, required=false) %}
+  {%- if config.get('clustered_by') and config.get('buckets') -%}
+    {{ label }} ({{ adapter.partition_sql(config.get('clustered_by')) }}) into {{ config.get('buckets') | int }} buckets
+  {%- endif -%}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__create_view_as(relation, sql) -%}
+  create or replace view {{ relation }}
+  {{ sparkevolve__view_columns(sql) if config.persist_column_docs() }}
+  {{ comment_clause() }}
+  {%- if config.get('contract').enforced -%}
+    {{ get_assert_columns_equivalent(sql) }}
+  {%- endif %}
+  as
+  {{ sql }}
+{%- endmacro %}
+
+
+{% macro sparkevolve__view_columns(sql) -%}
+  {%- set docs = {} -%}
+  {%- for name, column in model.columns.items() -%}
+    {%- do docs.update({name | lower: column['description']}) -%}
+  {%- endfor -%}
+  (
+    {%- for name in get_columns_in_query(sql) -%}
+      {{ adapter.quote(name) }}
+      {%- if docs.get(name | lower) %} comment {{ adapter.string_literal(docs[name | lower]) }}{% endif -%}
+      {{ ', ' if not loop.last }}
+    {%- endfor -%}
+  )
+{%- endmacro %}
+
+
+{# Where another format than Iceberg takes descriptions by a statement of their own. #}
+{% macro sparkevolve__alter_column_comment(relation, column_dict) %}
+  {% if config.get('file_format') in ['delta', 'hudi'] %}
+    {% for name, column in column_dict.items() %}
+      {% call statement('alter_column_comment') %}
+        alter table {{ relation }} change column {{ adapter.quote(name) }}
+        comment {{ adapter.string_literal(column['description']) }}
+      {% endcall %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}
+
+
+{# dbt's unit tests write their rows with it. #}
+{% macro sparkevolve__escape_single_quotes(expression) -%}
+  {{ expression | replace('\\', '\\\\') | replace("'", "\\'") }}
+{%- endmacro %}

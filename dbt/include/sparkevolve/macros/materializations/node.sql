@@ -1,0 +1,68 @@
+{# What every node does before and after it builds its table or view. #}
+
+{# Run the pre-hooks, and return what is there under the node's name after them: they may have made, dropped or
+   replaced it, and dbt has looked before any hook ran. #}
+{% macro sparkevolve__begin_node(target_relation) %}
+  {% do sparkevolve__warn_of_settings() %}
+  {% do adapter.check_grants(target_relation, config.get('grants')) %}
+  {% set compiled_for_a_table = is_incremental() %}
+  {% do run_hooks(pre_hooks, inside_transaction=False) %}
+  {% do run_hooks(pre_hooks, inside_transaction=True) %}
+  {% set existing_relation = adapter.current_relation(target_relation) %}
+  {% if compiled_for_a_table and (existing_relation is none or not existing_relation.is_table) %}
+    {% do adapter.note_gone(target_relation, model.depends_on.macros) %}
+  {% endif %}
+  {% do return(existing_relation) %}
+{% endmacro %}
+
+
+{# Models bring settings of other adapters along, which mean nothing here. #}
+{% macro sparkevolve__warn_of_settings() %}
+  {% set given = [] %}
+  {% for name, value in model.config.items() if value is not none %}
+    {% do given.append(name) %}
+  {% endfor %}
+  {% for text in adapter.settings_without_effect(model.unique_id, given) %}
+    {% do exceptions.warn(model.unique_id ~ ': ' ~ text) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# From here on an error says that the rows can be seen, and what has not been done. #}
+{% macro sparkevolve__rows_are_visible(relation, adds_again=false, only_hooks=false) %}
+  {% do adapter.rows_are_visible(
+    relation,
+    adds_again=adds_again,
+    docs=not only_hooks and (config.persist_relation_docs() or config.persist_column_docs()),
+    grants=not only_hooks and (config.get('grants') or {}) != {},
+    hooks=post_hooks
+  ) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__grant_and_describe(relation, existing_relation, full_refresh) %}
+  {% do sparkevolve__grant(relation, existing_relation, full_refresh) %}
+  {% do adapter.begin_step('descriptions') %}
+  {% do persist_docs(relation, model) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__grant(relation, existing_relation, full_refresh) %}
+  {% do adapter.begin_step('grants') %}
+  {% set should_revoke = should_revoke(existing_relation, full_refresh_mode=full_refresh) %}
+  {% do apply_grants(relation, config.get('grants'), should_revoke=should_revoke) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__run_post_hooks() %}
+  {% do adapter.begin_step('post-hooks') %}
+  {% do run_hooks(post_hooks, inside_transaction=True) %}
+  {% do run_hooks(post_hooks, inside_transaction=False) %}
+{% endmacro %}
+
+
+{# What is not incremental is left alone by `sparkevolve_plan_only`. #}
+{% macro sparkevolve__not_planned() %}
+  {% do sparkevolve__nothing_run('not incremental, not run') %}
+  {% do return({'relations': []}) %}
+{% endmacro %}

@@ -1,0 +1,31 @@
+{% materialization seed, adapter='sparkevolve' -%}
+  {% set agate_table = load_agate_table() %}
+  {# dbt asks for a seed's rows afterwards. #}
+  {% do store_result('agate_table', response='OK', agate_table=agate_table) %}
+  {% if sparkevolve__is_plan_only() %}
+    {{ return(sparkevolve__not_planned()) }}
+  {% endif %}
+  {% set full_refresh = should_full_refresh() %}
+  {% set target_relation = this.incorporate(type='table') %}
+  {% set existing_relation = sparkevolve__begin_node(target_relation) %}
+  {% if existing_relation is not none and existing_relation.is_view %}
+    {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', it is a view") %}
+  {% endif %}
+
+  {% if existing_relation is not none %}
+    {% set create = reset_csv_table(model, full_refresh, existing_relation, agate_table) %}
+  {% else %}
+    {% set create = create_csv_table(model, agate_table) %}
+  {% endif %}
+  {% set count = agate_table.rows | length %}
+  {% set insert = load_csv_rows(model, agate_table) if count else '' %}
+  {% set code = 'CREATE' if full_refresh else 'INSERT' %}
+  {% call noop_statement('main', code ~ ' ' ~ count, code, count) %}
+    {{ get_csv_sql(create, insert) }};
+  {% endcall %}
+
+  {% do sparkevolve__rows_are_visible(target_relation) %}
+  {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
+  {% do sparkevolve__run_post_hooks() %}
+  {{ return({'relations': [target_relation]}) }}
+{%- endmaterialization %}

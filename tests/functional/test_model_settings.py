@@ -1,0 +1,64 @@
+"""Settings that are none, wrong or other adapters': said before anything is built."""
+
+from typing import Any
+
+import yaml
+
+from tests.functional.harness import Run, Scenario
+
+
+def messages(run: Run) -> dict[str, str]:
+    """What dbt says of each node, by its name."""
+    return {node.node.name: str(node.message) for node in run.result.result}
+
+
+def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scenario) -> None:
+    """Wherever they are set: in the model, in its properties file, in the project, on a seed or snapshot."""
+    wrong: dict[str, dict[str, Any]] = {
+        "near": {"remove_columns": "keep"},
+        "keyless": {"unique_key": []},
+        "false_text": {"type_widening": "true"},
+        "falsy": {"removed_columns": False},
+        "empty": {"publish": ""},
+    }
+    for name, config in wrong.items():
+        scenario.model("select 1 as id", name, **config)
+    scenario.model("select 1 as id", "in_yaml")
+    scenario.model("select 1 as id", "sub/in_project")
+    scenario.model(
+        "select 1 as id, date'2024-01-02' as d",
+        "foreign",
+        partitioned_by=["day(d)"],
+        delete_condition="true",
+        not_matched_by_source_action="delete",
+        own_setting=1,
+        meta={"remove_columns": "keep"},
+    )
+    yaml_model = {"name": "in_yaml", "config": {"commit_retry": 5}}
+    scenario.file("models/m.yml", yaml.safe_dump({"models": [yaml_model]}))
+    scenario.file("seeds/s.csv", "id\n1\n")
+    scenario.write_project(
+        models={"case": {"sub": {"+full_refresh_schemas": "keep"}}}, seeds={"+tbl_properties": {"a": "b"}}
+    )
+    run = scenario.dbt("build")
+    found = messages(run)
+    assert (
+        'remove_columns is "keep" in model.case.near. There is no such setting. Did you mean' in found["near"]
+    )
+    assert "unique_key is [] in model.case.keyless. It has to be the name of a column" in found["keyless"]
+    assert (
+        'type_widening is "true" in model.case.false_text. Allowed are: true, false.' in found["false_text"]
+    )
+    assert "removed_columns is false in model.case.falsy. Allowed are: null, keep." in found["falsy"]
+    assert 'publish is "" in model.case.empty. Allowed are: branch, direct.' in found["empty"]
+    assert "Did you mean `commit_retries`?" in found["in_yaml"]
+    assert "Did you mean `full_refresh_schema`?" in found["in_project"]
+    assert "Did you mean `tblproperties`?" in found["s"]
+    assert scenario.tables() == ["foreign"]
+    assert [str(f.transform) for f in scenario.table("foreign").spec().fields] == ["day"]
+    for setting in ("delete_condition", "not_matched_by_source_action"):
+        text = f"model.case.foreign: `{setting}` has no effect with sparkevolve: delete in a post-hook"
+        assert run.log.count(text) == 1
+    assert "own_setting" not in run.log.replace("'own_setting'", "")
+    plan = scenario.dbt("run", "--select", "foreign", "--vars", "sparkevolve_plan_only: true")
+    assert plan.log.count("`delete_condition` has no effect") == 1

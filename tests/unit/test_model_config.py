@@ -1,0 +1,131 @@
+"""Which settings of a model are refused, and which are warned of."""
+
+from typing import Any
+
+import pytest
+
+from dbt.adapters.sparkevolve.errors import ModelConfigError
+from dbt.adapters.sparkevolve.model_config import FOREIGN, SETTINGS, check, settings_without_effect
+
+FIELDS = ("materialized", "unique_key", "tags", "meta", "full_refresh", "schema", "docs", "group")
+
+
+def refused(given: dict[str, Any], config: dict[str, Any] | None = None) -> str:
+    with pytest.raises(ModelConfigError) as error:
+        check("model.case.t", given, FIELDS, config if config is not None else given)
+    return str(error.value.msg)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("remove_columns", "removed_columns"),
+        ("removed-columns", "removed_columns"),
+        ("Removed_Columns", "removed_columns"),
+        ("columns_removed", "removed_columns"),
+        ("unique_keys", "unique_key"),
+        ("uniqe_key", "unique_key"),
+        ("on_schema_changes", "on_schema_change"),
+        ("incremental_stratgy", "incremental_strategy"),
+        ("full_refresh_schemas", "full_refresh_schema"),
+        ("column_rename", "column_renames"),
+        ("tbl_properties", "tblproperties"),
+        ("commit_retry", "commit_retries"),
+        ("partition_bys", "partition_by"),
+        ("incremental_predicate", "incremental_predicates"),
+        ("audit", "audits"),
+        ("publishes", "publish"),
+    ],
+)
+def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
+    message = refused({written: "keep"})
+    assert message == (
+        f'{written} is "keep" in model.case.t. There is no such setting. Did you mean `{meant}`?'
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({name: None} for name in sorted(SETTINGS | set(FOREIGN))),
+        {"owner": "x"},
+        {"sla_minutes": 5},
+        {"_audits": ["x"]},
+        {"__dbt_internal_microbatch_event_time_start": 1},
+        {"tag": "x"},  # near a field of dbt's that changes nothing of what is written
+        {"post-hook": []},
+        {"schemas": "x"},
+    ],
+    ids=lambda given: next(iter(given)),
+)
+def test_other_names_are_left_alone(given: dict[str, Any]) -> None:
+    check("model.case.t", given, FIELDS, given)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "shown"),
+    [
+        ("unique_key", [], "[]"),
+        ("unique_key", "", '""'),
+        ("unique_key", ["id", None], '["id", null]'),
+        ("unique_key", {"id": 1}, '{"id": 1}'),
+        ("merge_update_columns", [], "[]"),
+        ("merge_exclude_columns", [1], "[1]"),
+        ("partition_by", {"field": "ts", "data_type": "day"}, '{"field": "ts", "data_type": "day"}'),
+        ("partition_by", ["a", ""], '["a", ""]'),
+        ("event_time", ["ts"], '["ts"]'),
+        ("tblproperties", ["a"], '["a"]'),
+        ("tblproperties", {"a": None}, '{"a": null}'),
+        ("tblproperties", {"write": {"mode": "x"}}, '{"write": {"mode": "x"}}'),
+        ("column_renames", [["a", "b"]], '[["a", "b"]]'),
+        ("column_renames", {"a": None}, '{"a": null}'),
+        ("persist_docs", {"column": True}, '{"column": true}'),
+        ("persist_docs", {"columns": "true"}, '{"columns": "true"}'),
+        ("persist_docs", True, "true"),
+        ("location_root", 5, "5"),
+        ("file_format", True, "true"),
+    ],
+)
+def test_a_value_that_cannot_be_one_is_refused(setting: str, value: object, shown: str) -> None:
+    message = refused({}, {setting: value})
+    assert message.startswith(f"{setting} is {shown} in model.case.t. It has to be ")
+
+
+def test_a_header_is_not_left_out_in_silence() -> None:
+    message = refused({"sql_header": "set a=b"})
+    assert message.startswith(
+        'sql_header is "set a=b" in model.case.t. It is not run: Spark runs one statement'
+    )
+
+
+def test_values_that_can_be_are_not() -> None:
+    check(
+        "model.case.t",
+        {},
+        FIELDS,
+        {
+            "unique_key": ["a", "b"],
+            "partition_by": [],
+            "tblproperties": {"a": 1, "b": True, "c": "x"},
+            "column_renames": {"a.b": "c"},
+            "persist_docs": {"relation": True, "columns": False},
+            "event_time": "ts",
+            "file_format": "iceberg",
+        },
+    )
+
+
+def test_whole_tables_are_not_overwritten_by_an_empty_list() -> None:
+    message = refused({}, {"incremental_strategy": "insert_overwrite", "partition_by": []})
+    assert message == (
+        "partition_by is [] in model.case.t. Leave it out if the whole table is to be overwritten."
+    )
+
+
+def test_settings_of_other_adapters_are_named_with_what_to_do_instead() -> None:
+    assert settings_without_effect(["zorder", "materialized", "delete_condition", "own"]) == [
+        "`zorder` has no effect with sparkevolve: Iceberg's `rewrite_data_files` sorts files, in a "
+        "maintenance job of yours.",
+        "`delete_condition` has no effect with sparkevolve: delete in a post-hook.",
+    ]
+    assert not set(FOREIGN) & SETTINGS

@@ -1,0 +1,50 @@
+"""Where statements begin and end."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.evolution.sqltext import first_word, split_statements
+
+
+@pytest.mark.parametrize(
+    ("sql", "statements"),
+    [
+        ("", []),
+        (" ;; -- only a comment\n ; /* and ; another */ ", []),
+        ("select 1", ["select 1"]),
+        ("select 1;", ["select 1"]),
+        ("select 1; -- end", ["select 1"]),
+        ("select 1 -- end", ["select 1"]),
+        ("select 1 -- end;\n", ["select 1"]),
+        ("\n-- first\nselect 1\n;\n/* ; */\n-- ;\n;", ["select 1"]),
+        ("select 1 /* a ; /* nested ; */ ; */ ;", ["select 1"]),
+        ("select ';' as a, \"-- ;\" as b, `;--` as c ; -- x", ["select ';' as a, \"-- ;\" as b, `;--` as c"]),
+        (r"select '\\' as a, 'x; --' as b;", [r"select '\\' as a, 'x; --' as b"]),
+        (r"select 'it\'s; --' as a;", [r"select 'it\'s; --' as a"]),
+        ("select 'it''s; --' as a;", ["select 'it''s; --' as a"]),
+        (r"select r'a\' as a, 'b;' as b; -- '", [r"select r'a\' as a, 'b;' as b"]),
+        ("select `a``;b` from t;", ["select `a``;b` from t"]),
+        ("select 1 -- goes on \\\n; select 2", ["select 1"]),
+        ("select 1 -- ends \n; select 2", ["select 1", "select 2"]),
+        ("set a=b;\nset c=d -- x\n; select 1", ["set a=b", "set c=d", "select 1"]),
+        ("select /*+ broadcast(t) */ 1;", ["select /*+ broadcast(t) */ 1"]),
+        ("select 4 - -1; --", ["select 4 - -1"]),
+        ("select 1 /* not closed ;", ["select 1"]),
+        ("select 'not closed ; --", ["select 'not closed"]),
+    ],
+)
+def test_statements_end_at_semicolons_that_spark_sees(sql: str, statements: list[str]) -> None:
+    assert split_statements(sql) == statements
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("select 1", "SELECT"),
+        (" /* x */ -- y\n ( Select 1)", "SELECT"),
+        ("", ""),
+        ("'x'", ""),
+        ("SET a=b", "SET"),
+    ],
+)
+def test_the_first_word_of_a_statement(sql: str, word: str) -> None:
+    assert first_word(sql) == word
