@@ -1,4 +1,4 @@
-"""Several writers of a real table in any order, without Java."""
+"""Several writers of a real table in any order, without Java; see also the functional test of this name."""
 
 from pathlib import Path
 
