@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,30 @@ def test_ctrl_c_at_any_step(
     made = [(2, "B", 7), (3, "C", 8)]
     expected = {name: made if name in ("t_rebuilt", "t_first") else NEW_ROWS for name in points}
     assert {name: scenario.rows(name) for name in points} == expected
+
+
+def test_fail_fast_and_retry(scenario: Scenario) -> None:
+    """What runs beside a node that fails is cancelled; the project's hooks and the next commands are not."""
+    scenario.model(OLD, "slow")
+    scenario.run()
+    ended = scenario.relation("ended")
+    scenario.write_project(
+        **{"on-run-end": f"create or replace table {ended} using iceberg as select 1 as id"}
+    )
+    scenario.model(ENDLESS, "slow")
+    scenario.model("select cast(raise_error('no') as int) as id", "broken")
+    started = time.monotonic()
+    run = scenario.fail("--fail-fast", "--threads", "2")
+    assert time.monotonic() - started < 120
+    assert "CANCEL" in run.log
+    assert scenario.rows("slow") == OLD_ROWS
+    assert scenario.rows("ended") == [(1,)]
+    assert scenario.tables() == ["ended", "slow"]
+    assert set(scenario.table("slow").metadata.refs) == {"main"}
+
+    scenario.model(NEW, "slow")
+    scenario.model(OLD, "broken")
+    again = scenario.dbt("retry")
+    assert again.success, again.message
+    assert scenario.rows("slow") == NEW_ROWS
+    assert scenario.rows("broken") == OLD_ROWS
