@@ -84,6 +84,7 @@ class Scenario:
     ) -> None:
         self.folder = folder
         self.schema = schema
+        self._namespace = tuple(schema.split("."))
         self.sql = sql
         self._lake = lake
         self._profile = profile
@@ -149,15 +150,15 @@ class Scenario:
 
     def relation(self, name: str = "t") -> str:
         """The rendered name of a table."""
-        return f"`lake`.`{self.schema}`.`{name}`"
+        return f"{self._rendered_schema}.`{name}`"
 
     def table(self, name: str = "t") -> Table:
         """The table, read by PyIceberg from the catalog now."""
-        return self._lake.load_table((self.schema, name))
+        return self._lake.load_table((*self._namespace, name))
 
     def tables(self) -> list[str]:
         """The names of all Iceberg tables in the schema: a staged batch would be among them."""
-        return sorted(name for _, name in self._lake.list_tables((self.schema,)))
+        return sorted(identifier[-1] for identifier in self._lake.list_tables(self._namespace))
 
     def columns(self, name: str = "t") -> list[str]:
         """The column names in table order."""
@@ -195,15 +196,19 @@ class Scenario:
 
     def clean_up(self) -> None:
         """Remove the schema and the project."""
-        for row in self.sql(f"show views in `lake`.`{self.schema}`") if self._exists() else ():
+        for row in self.sql(f"show views in {self._rendered_schema}") if self._exists() else ():
             self.sql(f"drop view {self.relation(row[1])}")
         for name in self.tables() if self._exists() else ():
             self.sql(f"drop table {self.relation(name)}")
-        self.sql(f"drop schema if exists `lake`.`{self.schema}`")
+        self.sql(f"drop schema if exists {self._rendered_schema}")
         shutil.rmtree(self.folder)
 
     def _exists(self) -> bool:
-        return self._lake.namespace_exists((self.schema,))
+        return self._lake.namespace_exists(self._namespace)
+
+    @property
+    def _rendered_schema(self) -> str:
+        return ".".join(f"`{name}`" for name in ("lake", *self._namespace))
 
 
 def sort_rows(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -178,6 +178,42 @@ def test_installations_are_counted_by_host() -> None:
     assert credentials(SESSION).unique_field == "in-process"
 
 
+# Schemas
+
+
+def test_a_nested_schema_is_what_is_current() -> None:
+    assert credentials({**SESSION, "schema": "a.b"}).default_namespace == "a.b"
+    assert credentials({**SESSION, "schema": "`a`.b"}).default_namespace == "a.b"
+
+
+@pytest.mark.parametrize(
+    ("schema", "told"),
+    [
+        ("lake.x", "'lake' is the profile's catalog, which `catalog` names. Write 'x'."),
+        ("other.x", "'other' is a catalog of Spark. Write 'x' to build in the profile's catalog"),
+        ("third.x", "'third' is a catalog of Spark. Write 'x' to build in the profile's catalog"),
+        ("a..b", "a dot stands between the levels of a nested schema, and each needs a name"),
+    ],
+)
+def test_a_schema_that_cannot_be_is_refused(schema: str, told: str) -> None:
+    error = refused(
+        {
+            **SESSION,
+            "schema": schema,
+            "spark_config": {"spark.sql.catalog.other.type": "rest"},
+            "server_side_parameters": {"spark.sql.catalog.third": "x.Y"},
+        }
+    )
+    assert error.msg.startswith(f"`schema` of the profile is {schema!r}, and {told}")
+    assert error.setting == "schema"
+
+
+def test_a_nested_schema_in_a_hive_metastore_is_refused() -> None:
+    properties = {"type": "hive", "uri": "thrift://h:9083"}
+    error = refused({**SESSION, "schema": "a.b", "catalog_properties": properties})
+    assert "a catalog of the type hive has no schemas inside schemas." in error.msg
+
+
 # Names
 
 
@@ -198,6 +234,22 @@ def test_installations_are_counted_by_host() -> None:
 def test_a_near_miss_of_a_setting_is_refused(key: str, meant: str) -> None:
     error = refused({**SESSION, key: {"type": "rest", "uri": "http://me:hidden@h"}})
     assert error.msg == f"The profile has no setting `{key}`. Did you mean `{meant}`?"
+    assert error.setting == key
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("warehouse", "catalog_properties"),
+        ("uri", "catalog_properties"),
+        ("s3.region", "catalog_properties"),
+        ("spark.driver.memory", "spark_config"),
+    ],
+)
+def test_a_key_that_is_not_indented_is_refused(key: str, place: str) -> None:
+    """Else the profile means the embedded catalog."""
+    error = refused({**SESSION, key: "hidden"})
+    assert error.msg == f"`{key}` is no setting of the profile itself: it belongs under `{place}`."
     assert error.setting == key
 
 

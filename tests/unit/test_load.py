@@ -83,7 +83,7 @@ def test_a_load_goes_into_a_branch_that_it_cuts_off_where_the_run_started(loads:
     ]
     assert load.steps == [load.cut, *load.statements]
     assert load.fast_forward == [
-        fast_forward("lake", "db", "t", "main", load.branch),
+        fast_forward("lake", "`db`.`t`", "main", load.branch),
         drop_branch(MAIN, load.branch),
     ]
 

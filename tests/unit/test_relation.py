@@ -4,7 +4,13 @@ import pytest
 from dbt.adapters.base.relation import BaseRelation
 
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, table_identifier
+from dbt.adapters.sparkevolve.relation import (
+    SparkEvolveRelation,
+    namespace,
+    schema_name,
+    schema_problem,
+    table_identifier,
+)
 from tests.unit.helpers import relation
 
 
@@ -13,7 +19,10 @@ from tests.unit.helpers import relation
     [
         ("lake", "db", "t", "`lake`.`db`.`t`"),
         ("lake", "Db", "MyTable", "`lake`.`Db`.`MyTable`"),
-        ("lake", "d.b", "a b", "`lake`.`d.b`.`a b`"),
+        ("lake", "d b", "a.b", "`lake`.`d b`.`a.b`"),
+        ("lake", "a.B.c", "t", "`lake`.`a`.`B`.`c`.`t`"),
+        ("lake", "`a.b`.c", "t", "`lake`.`a.b`.`c`.`t`"),
+        ("lake", "a..b", "t", "`lake`.`a..b`.`t`"),
         ("lake", "d`b", "`t`", "`lake`.`d``b`.```t```"),
         ("spark_catalog", "select", "Größe", "`spark_catalog`.`select`.`Größe`"),
         (None, "db", "t", "`db`.`t`"),
@@ -39,9 +48,83 @@ def test_a_part_can_be_left_unquoted() -> None:
 
 
 def test_the_catalog_knows_a_table_by_schema_and_name() -> None:
-    assert table_identifier(relation("My `t`", "d.b")) == ("d.b", "My `t`")
+    assert table_identifier(relation("My `t`", "d b")) == ("d b", "My `t`")
+    assert table_identifier(relation("t", "a.b")) == ("a", "b", "t")
     assert table_identifier(relation("t").without_identifier()) == ("db", "")
-    assert table_identifier(SparkEvolveRelation.create(database="lake")) == ("", "")
+    assert table_identifier(SparkEvolveRelation.create(database="lake")) == ("",)
+
+
+@pytest.mark.parametrize(
+    ("schema", "levels"),
+    [
+        ("db", ("db",)),
+        ("a.b.c", ("a", "b", "c")),
+        ("`a.b`", ("a.b",)),
+        ("`a.b`.c.`d``.e`", ("a.b", "c", "d`.e")),
+        ("a`b", ("a`b",)),
+        ("", ()),
+        (None, ()),
+        *(
+            (broken, (broken,))
+            for broken in ("a..b", ".a", "a.", ".", "`a.b", "`a`.b.`c", "`a`b", "`a`..`b`")
+        ),
+    ],
+)
+def test_the_levels_of_a_schema(schema: str | None, levels: tuple[str, ...]) -> None:
+    assert namespace(schema) == levels
+
+
+@pytest.mark.parametrize("levels", [("a",), ("a", "b"), ("a.b", "c"), ("`a", "b`"), ("a`.b",)])
+def test_the_levels_make_a_name_again(levels: tuple[str, ...]) -> None:
+    assert namespace(schema_name(levels)) == levels
+
+
+NO_NAME = (
+    "a dot stands between the levels of a nested schema, and each needs a name (in backticks, if it has a "
+)
+
+
+@pytest.mark.parametrize(
+    ("schema", "kind", "problem"),
+    [
+        ("db", "hive", ""),
+        ("a.b", "rest", ""),
+        ("a.b", "sql", ""),
+        ("`a.b`", "glue", ""),
+        (
+            "a.b",
+            "hive",
+            "a catalog of the type hive has no schemas inside schemas. Write a name without a dot.",
+        ),
+        (
+            "a.b",
+            "glue",
+            "a catalog of the type glue has no schemas inside schemas. Write a name without a dot.",
+        ),
+        ("lake", "rest", ""),
+        ("a.lake", "rest", ""),
+        ("lake.b.c", "rest", "'lake' is the profile's catalog, which `catalog` names. Write 'b.c'."),
+        ("Lake.b", "rest", "'Lake' is the profile's catalog, which `catalog` names. Write 'b'."),
+        (
+            "other.b",
+            "rest",
+            "'other' is a catalog of Spark. Write 'b' to build in the profile's catalog, which is "
+            "'lake'; another one is the `catalog` of another target.",
+        ),
+        (
+            "spark_catalog.b",
+            "sql",
+            "'spark_catalog' is a catalog of Spark. Write 'b' to build in the profile's catalog, which is "
+            "'lake'; another one is the `catalog` of another target.",
+        ),
+        *(
+            (broken, "rest", f"{NO_NAME}dot itself).")
+            for broken in ("a..b", ".a", "a.", "a. .b", "`a.b", " ")
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_schema(schema: str, kind: str, problem: str) -> None:
+    assert schema_problem(schema, "lake", kind, {"lake", "other"}) == problem
 
 
 def test_another_name_keeps_the_rest() -> None:

@@ -455,7 +455,7 @@ def test_branches_are_cut_written_and_removed_by_name() -> None:
 
 
 def test_a_branch_is_fast_forwarded_by_a_call_in_its_catalog() -> None:
-    assert fast_forward("la`ke", "it's", "a.b", "main", "b'1") == (
+    assert fast_forward("la`ke", "`it's`.`a.b`", "main", "b'1") == (
         "CALL `la``ke`.system.fast_forward(table => CAST(X'6069742773602e60612e6260' AS STRING), "
         "branch => 'main', to => CAST(X'622731' AS STRING))"
     )

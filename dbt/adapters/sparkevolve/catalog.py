@@ -75,7 +75,7 @@ from dbt.adapters.sparkevolve.publication import (
     written_ms,
 )
 from dbt.adapters.sparkevolve.redaction import shows_no_secret
-from dbt.adapters.sparkevolve.relation import table_identifier
+from dbt.adapters.sparkevolve.relation import namespace, table_identifier
 from dbt.adapters.sparkevolve.schema_history import schema_history
 
 logger = AdapterLogger("SparkEvolve")
@@ -118,9 +118,14 @@ class IcebergCatalog:
         return self._settings.name
 
     @property
+    def kind(self) -> str:
+        """PyIceberg's type of it, in lower case."""
+        return self._settings.kind
+
+    @property
     def is_hive(self) -> bool:
         """Whether it is a Hive metastore, which reads the text of each type."""
-        return str(self._settings.pyiceberg.get("type", "")).lower() == "hive"
+        return self.kind == "hive"
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.
@@ -188,8 +193,7 @@ class IcebergCatalog:
             )
         if settings.differences:
             logger.warning(settings.differences)
-        kind = CatalogType(str(settings.pyiceberg["type"]).lower())
-        return AVAILABLE_CATALOGS[kind](settings.name, dict(settings.pyiceberg))
+        return AVAILABLE_CATALOGS[CatalogType(settings.kind)](settings.name, dict(settings.pyiceberg))
 
     def load(self, relation: BaseRelation) -> Table:
         """Return the table, as it is in the catalog now.
@@ -210,7 +214,7 @@ class IcebergCatalog:
 
     def find(self, relation: BaseRelation) -> Table | None:
         """Return the table, or None if the catalog has no such table: a view, another format, or nothing."""
-        if relation.database not in (None, self.name) or not all(table_identifier(relation)):
+        if relation.database not in (None, self.name) or not (relation.schema and relation.identifier):
             return None
         try:
             return self._watch.ask(lambda: self._catalog.load_table(table_identifier(relation)))
@@ -223,14 +227,14 @@ class IcebergCatalog:
     def table_names(self, schema: str) -> frozenset[str]:
         """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
         try:
-            listed = self._watch.ask(lambda: self._catalog.list_tables((schema,)))
+            listed = self._watch.ask(lambda: self._catalog.list_tables(namespace(schema)))
             return frozenset(identifier[-1] for identifier in listed)
         except NoSuchNamespaceError:
             return frozenset()
 
     def namespace_exists(self, schema: str) -> bool:
         """Tell whether the catalog has the schema ``schema``."""
-        return self._watch.ask(lambda: self._catalog.namespace_exists((schema,)))
+        return self._watch.ask(lambda: self._catalog.namespace_exists(namespace(schema)))
 
     def staged_batch(self, relation: BaseRelation, bookkeeping: Collection[str] = ()) -> StagedBatch:
         """Read the schema, the row count, the NULL counts and the bounds of a staged batch.

@@ -56,6 +56,11 @@ class CatalogSettings:
     unknown: tuple[str, ...] = ()
 
     @property
+    def kind(self) -> str:
+        """PyIceberg's type of the catalog, in lower case."""
+        return str(self.pyiceberg["type"]).lower()
+
+    @property
     def differences(self) -> str:
         """A warning of all that was said of the catalog and does not reach both sides; empty for none."""
         parts = [

@@ -177,7 +177,7 @@ def _session_handle(
             # Last, since they are set last.
             {**credentials.server_side_parameters, **more},
             credentials.base_dir,
-            credentials.schema,
+            credentials.default_namespace,
         )
 
     handle = SessionHandle(session({}), name, session, cancellation)

@@ -10,8 +10,10 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.sparkevolve import catalog_settings
+from dbt.adapters.sparkevolve.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.redaction import learn
+from dbt.adapters.sparkevolve.relation import namespace, schema_problem
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 
 logger = AdapterLogger("SparkEvolve")
@@ -95,9 +97,14 @@ class SparkEvolveCredentials(SparkCredentials):
 
     @classmethod
     def __pre_deserialize__(cls, data: Any) -> Any:
-        """Refuse keys that are near misses of ours, and warn of others that we do not have."""
+        """Refuse keys that are near misses of ours, or stand in the wrong place; warn of other new ones."""
         known = {setting.name for setting in fields(cls)}
         for key in data:
+            belongs = "spark_config" if str(key).startswith("spark.") else "catalog_properties"
+            if key not in known | _KEYS_OF_DBT and (key in KNOWN or belongs == "spark_config"):
+                raise ProfileError(
+                    str(key), f"`{key}` is no setting of the profile itself: it belongs under `{belongs}`."
+                )
             meant = closest(str(key), known) if key not in _KEYS_OF_DBT else None
             if meant is not None:
                 raise ProfileError(str(key), f"The profile has no setting `{key}`. {did_you_mean(meant)}")
@@ -156,7 +163,12 @@ class SparkEvolveCredentials(SparkCredentials):
             self.server_side_parameters[_ANSI] = str(wanted).lower()
         self.database = self.catalog
         self._base_dir = Path.cwd()
-        self.catalog_settings()
+        settings = self.catalog_settings()
+        keys = {*self.spark_config, *self.server_side_parameters}
+        catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
+        problem = schema_problem(str(self.schema), self.catalog, settings.kind, catalogs)
+        if problem:
+            raise ProfileError("schema", f"`schema` of the profile is {self.schema!r}, and {problem}")
 
     @property
     def type(self) -> str:
@@ -176,6 +188,11 @@ class SparkEvolveCredentials(SparkCredentials):
     def base_dir(self) -> Path:
         """The folder in which ``.sparkevolve`` lies."""
         return self._base_dir
+
+    @property
+    def default_namespace(self) -> str:
+        """The schema as Iceberg's catalogs take the one that is current."""
+        return ".".join(namespace(self.schema))
 
     def catalog_settings(self) -> catalog_settings.CatalogSettings:
         """Return the catalog as Spark and PyIceberg need it.

@@ -1,9 +1,11 @@
 """What there is in Spark and in the catalog: relations, their columns, what ``dbt docs`` shows of them."""
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.impl import BaseAdapter
+from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.spark.column import SparkColumn
@@ -13,8 +15,9 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError
 from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.relation import namespace, schema_name, schema_problem
 
 if TYPE_CHECKING:
     import agate
@@ -103,6 +106,37 @@ class ListingAdapter(SparkAdapter):
             SparkEvolveColumn(column=field.name, dtype=type_text(field.field_type))
             for field in table.schema().fields
         ]
+
+    def create_schema(self, relation: BaseRelation) -> None:
+        """Make a schema, and those that it lies in, unless they are there.
+
+        Raises:
+            SchemaNameError: its name does not say where it is to be.
+        """
+        schema = str(relation.schema)
+        levels = namespace(schema)
+        catalogs = (levels[0],) if len(levels) > 1 and self._is_catalog(levels[0]) else ()
+        problem = schema_problem(schema, self.catalog.name, self.catalog.kind, catalogs)
+        if problem and relation.database in (None, self.catalog.name):
+            raise SchemaNameError(schema, self.catalog.name, problem)
+        for end in range(1, len(levels)):
+            above = self.Relation.create(relation.database, schema_name(levels[:end]))
+            super().create_schema(above)
+        super().create_schema(relation)
+
+    def _is_catalog(self, name: str) -> bool:
+        if not re.fullmatch(r"\w+", name, re.ASCII):
+            return False
+        _, rows = self.execute(f"SET spark.sql.catalog.{name}", fetch=True)
+        return str(rows[0][1]) != "<undefined>"
+
+    @available.parse(lambda *a, **k: False)
+    def check_schema_exists(self, database: str, schema: str) -> bool:
+        """Tell whether there is a schema; a nested one is not in the list of schemas."""
+        if len(namespace(schema)) > 1 and database in (None, self.catalog.name):
+            return self.catalog.namespace_exists(schema)
+        exists: bool = super().check_schema_exists(database, schema)
+        return exists
 
     def drop_schema(self, relation: BaseRelation) -> None:
         """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""

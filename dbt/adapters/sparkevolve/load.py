@@ -252,8 +252,7 @@ class Load:
         return [
             sql.fast_forward(
                 str(self.target.database),
-                str(self.target.schema),
-                str(self.target.identifier),
+                str(self.target.include(database=False)),
                 self.base.ref,
                 self.branch,
             ),

@@ -1,12 +1,17 @@
 """Names of relations. They have a catalog part, which dbt-spark's do not, and are always quoted."""
 
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.contracts.relation import Policy
+from dbt.adapters.contracts.relation import ComponentName, Policy
 from dbt.adapters.spark.relation import SparkRelation
 
 from dbt.adapters.sparkevolve.evolution.names import quote
+
+# A level of a schema's name: in backticks, where two stand for one, or without them.
+_LEVEL = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
 
 
 @dataclass
@@ -48,7 +53,68 @@ class SparkEvolveRelation(SparkRelation):
         """Return one part of a name in backticks."""
         return quote(identifier)
 
+    def _render_iterator(self) -> Iterator[tuple[ComponentName | None, str | None]]:
+        """Yield each part as it is rendered; a nested schema has several levels."""
+        for component, part in super()._render_iterator():
+            if component == ComponentName.Schema and part is not None and self.quote_policy.schema:
+                part = ".".join(quote(level) for level in namespace(self.schema))
+            yield component, part
 
-def table_identifier(relation: BaseRelation) -> tuple[str, str]:
-    """Return the schema and the name of a relation, as PyIceberg takes them; empty where it has none."""
-    return str(relation.schema or ""), str(relation.identifier or "")
+
+def namespace(schema: str | None) -> tuple[str, ...]:
+    """Return the levels of a schema's name: ``a.b`` is the schema ``b`` in ``a``.
+
+    What stands in backticks is one level, dots and all.
+    A name that cannot be read so, such as ``a..b``, is one level as it stands.
+    """
+    if not schema:
+        return ()
+    levels: list[str] = []
+    end = -1
+    for level in _LEVEL.finditer(schema):
+        if level.start() != end + 1 or (levels and schema[end] != "."):
+            return (schema,)
+        levels.append(level[1].replace("``", "`") if level[1] is not None else level[2])
+        end = level.end()
+    return tuple(levels) if end == len(schema) else (schema,)
+
+
+def schema_name(levels: Sequence[str]) -> str:
+    """Return the name of a schema whose levels these are: what ``namespace`` takes apart."""
+    return ".".join(quote(level) if "." in level or level.startswith("`") else level for level in levels)
+
+
+def schema_problem(schema: str, catalog: str, kind: str, catalogs: Collection[str]) -> str:
+    """Return why nothing can be built in a schema of this name; empty if something can.
+
+    Args:
+        schema: its name.
+        catalog: the name of the profile's catalog.
+        kind: PyIceberg's type of it.
+        catalogs: names of all catalogs that Spark is known to have.
+    """
+    levels = namespace(schema)
+    is_broken = "." in schema and levels == (schema,)
+    if is_broken or any(not level.strip() for level in levels):
+        return (
+            "a dot stands between the levels of a nested schema, and each needs a name (in backticks, if it "
+            "has a dot itself)."
+        )
+    if len(levels) == 1:
+        return ""
+    first, rest = levels[0], schema_name(levels[1:])
+    if first.lower() == catalog.lower():
+        return f"{first!r} is the profile's catalog, which `catalog` names. Write {rest!r}."
+    if first in catalogs or first == "spark_catalog":
+        return (
+            f"{first!r} is a catalog of Spark. Write {rest!r} to build in the profile's catalog, which is "
+            f"{catalog!r}; another one is the `catalog` of another target."
+        )
+    if kind in ("hive", "glue"):
+        return f"a catalog of the type {kind} has no schemas inside schemas. Write a name without a dot."
+    return ""
+
+
+def table_identifier(relation: BaseRelation) -> tuple[str, ...]:
+    """Return the levels of the schema and the name of a relation, as PyIceberg takes them."""
+    return (*namespace(relation.schema), str(relation.identifier or ""))

@@ -306,7 +306,7 @@ def thrift_configuration(credentials: SparkEvolveCredentials) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{credentials.catalog}"
     settings = {
         "spark.sql.defaultCatalog": str(credentials.catalog),
-        f"{catalog}.default-namespace": str(credentials.schema),
+        f"{catalog}.default-namespace": credentials.default_namespace,
         f"{catalog}.cache-enabled": "false",
         # Otherwise Spark replaces ${...} in any text, a seed's values and descriptions included.
         "spark.sql.variable.substitute": "false",

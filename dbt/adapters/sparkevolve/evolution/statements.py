@@ -342,11 +342,17 @@ def refresh_table(table: str) -> str:
     return f"REFRESH TABLE {table}"
 
 
-def fast_forward(catalog: str, schema: str, table: str, ref: str, branch: str) -> str:
-    """Return the statement that moves ``ref`` to the head of ``branch``, if that has come from it."""
-    name = string_literal(f"{quote(schema)}.{quote(table)}")
+def fast_forward(catalog: str, table: str, ref: str, branch: str) -> str:
+    """Return the statement that moves ``ref`` to the head of ``branch``, if that has come from it.
+
+    Args:
+        catalog: the name of the catalog.
+        table: the rendered name of the table inside it.
+        ref: the branch that moves.
+        branch: the branch whose head it gets.
+    """
     return (
-        f"CALL {quote(catalog)}.system.fast_forward(table => {name}, "
+        f"CALL {quote(catalog)}.system.fast_forward(table => {string_literal(table)}, "
         f"branch => {string_literal(ref)}, to => {string_literal(branch)})"
     )
 
