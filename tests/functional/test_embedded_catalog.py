@@ -92,7 +92,10 @@ def test_threads_and_processes_lose_no_commit(project: Path) -> None:
 
 def test_the_project_gets_no_litter(project: Path) -> None:
     before = {path.name for path in project.iterdir()}
-    assert dbtRunner().invoke(arguments(project, 1, MODELS[:1])).success
+    for version in (1, 2):
+        assert dbtRunner().invoke(arguments(project, version, MODELS[:1])).success
+    # Of the staged batch Hadoop would leave a folder with hidden checksums.
+    assert [path.name for path in (project / ".sparkevolve" / "warehouse" / "s").iterdir()] == ["m00"]
     assert {path.name for path in project.iterdir()} - before == {".sparkevolve", "target_m00", "m00"}
     assert (project / ".sparkevolve" / ".gitignore").read_text() == "*\n"
 

@@ -356,7 +356,8 @@ def test_a_full_refresh_of_a_table_that_is_not_partitioned(loads: Loads) -> None
 @pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "microbatch"])
 def test_each_run_says_that_the_table_is_partitioned_otherwise(loads: Loads, strategy: str) -> None:
     loads.table(PARTITIONED, spec=SPEC)
-    load = loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by="id", event_time="ts")
+    window = {"event_time_start": datetime(2024, 1, 1), "event_time_end": datetime(2024, 1, 2)}
+    load = loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by="id", event_time="ts", **window)
     assert load.warnings == [
         "The model is partitioned by id and the table by days(ts), bucket(4, id), my part. The rows are "
         "written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the "
