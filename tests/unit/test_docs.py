@@ -74,3 +74,14 @@ def test_what_the_page_says_is_left_out_is_not_run() -> None:
     named = set(re.findall(r"`(Base\w+)`", left_out))
     assert len(named) > 50
     assert named & run == set()
+
+
+def test_each_promise_names_tests_that_there_are() -> None:
+    named = re.findall(r"`((?:tests/\w+/)?\w+\.py)`", (ROOT / "docs" / "promises.md").read_text())
+    missing = [
+        name
+        for name in named
+        if not any((ROOT / place / name).is_file() for place in ("", "tests/unit", "tests/functional"))
+    ]
+    assert len(named) > 50
+    assert missing == []
