@@ -35,7 +35,7 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution.changes import WidenType
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
-from dbt.adapters.sparkevolve.evolution.projection import Cast
+from dbt.adapters.sparkevolve.evolution.projection import AsFixed, AsUuid, Cast
 from tests.functional.harness import Scenario
 
 DOC = Path(__file__).parents[2] / "docs" / "types.md"
@@ -96,6 +96,8 @@ page (with `WRITE_TYPES_PAGE=1` it writes it).
 * **widened**: the model's type is wider, and the column becomes it; no data file is rewritten
   (`type_widening`).
 * **as string**: Iceberg lacks the model's type; the value is stored as its text (`unmappable_types`).
+* **checked**: each value has to be what the table's type is a text of, or as long as it is, or the run fails
+  before anything is visible.
 * **padded**: the model returns a bare NULL, and NULL is written.
 * refused: before anything is written.
 
@@ -103,8 +105,8 @@ page (with `WRITE_TYPES_PAGE=1` it writes it).
 
 TAIL = """
 `time`, `uuid` and `fixed` do not come from Spark: another engine has made such a column. Spark cannot read or
-write `time` at all, so a table with such a column is refused as a whole. A `uuid` or `fixed` column keeps its
-old values, and is padded as long as the model does not return it; a model that does is refused.
+write `time` at all, so a table with such a column is refused as a whole. Into a `uuid` column go texts of 36
+characters that are one, in upper or lower case, and into `fixed` as many bytes as it has.
 
 A new column gets the type that this page shows as **kept**: `tinyint` and `smallint` become `int`, `varchar`
 and `char` become `string`. `decimal(22,2)` shows that an `int` or `bigint` is cast to a decimal that holds
@@ -144,6 +146,8 @@ def decide(table: IcebergType, model: IcebergType | None, spark: str) -> str:
         return "widened"
     if isinstance(plan.columns[0].projection, Cast):
         return "cast"
+    if isinstance(plan.columns[0].projection, AsUuid | AsFixed):
+        return "checked"
     return "as string" if spark.startswith("interval") else "kept"
 
 

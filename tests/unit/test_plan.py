@@ -27,6 +27,8 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import (
+    AsFixed,
+    AsUuid,
     Cast,
     Keep,
     Pad,
@@ -366,16 +368,38 @@ def test_a_type_that_could_lose_something_is_refused(
 
 @pytest.mark.parametrize(
     ("stored", "staged", "own_names"),
-    [("uuid", "string", ("uuid", "string")), ("fixed", "binary", ("fixed[16]", "binary"))],
+    [("string", "uuid", ("string", "uuid")), ("fixed", "string", ("binary", "string"))],
 )
-def test_a_column_that_spark_reads_as_another_type_is_refused_with_the_names_of_iceberg(
+def test_a_column_of_another_engine_s_type_is_refused(
     stored: str, staged: str, own_names: tuple[str, str]
 ) -> None:
     (refusal,) = refused(f"x {stored}", f"x {staged}")
     assert refusal.types == own_names
-    assert str(refusal) == (
-        f"Column `x` is {own_names[0]} in the table, and the model returns {own_names[1]}. Return it under a "
-        "new name, fill that for old rows, and retire the old name."
+
+
+def test_a_text_goes_into_a_uuid_and_bytes_into_fixed_if_they_are_such() -> None:
+    evolution = plan("u uuid, f fixed", "F binary, U string")
+    assert evolution.changes == ()
+    assert evolution.columns == (
+        ProjectedColumn("u", "U", AsUuid("`u`")),
+        ProjectedColumn("f", "F", AsFixed("`f`", 16)),
+    )
+    assert evolution.columns[0].render("S") == (
+        "IF(S.`U` IS NULL OR length(S.`U`) = 36 AND S.`U` RLIKE "
+        "'^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}', lower(S.`U`), "
+        "raise_error(concat('Column `u` is uuid in the table, and the model returns: ', S.`U`)))"
+    )
+    assert evolution.columns[1].render("S") == (
+        "IF(S.`F` IS NULL OR octet_length(S.`F`) = 16, S.`F`, raise_error(concat('Column `f` is fixed[16] in "
+        "the table, and the model returns: ', octet_length(S.`F`), ' bytes')))"
+    )
+
+
+def test_the_remedy_of_a_key_s_type_names_the_setting() -> None:
+    (refusal,) = refused("id int, x int", "ID string, x int", unique_key=("iD",))
+    assert refusal.remedy == (
+        "Cast it to int in the model, or return it under a new name, fill that for old rows, make that the "
+        "`unique_key`, and retire the old name."
     )
 
 

@@ -17,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.partitions import (
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.projection import AsFixed, AsUuid, Cast, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -206,6 +206,9 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
         for f in batch.schema.fields
         if names.fold(f.name) in batch.bounds
     }
+    rebuilt = tuple(c for c in plan.columns if c.name in plan.unique_key and c.projection != Keep())
+    # Iceberg orders a uuid otherwise than its text, and a bound may be half of one.
+    unordered = {c.name for c in rebuilt if isinstance(c.projection, AsUuid | AsFixed)}
     bounds = [
         statements.between(
             key,
@@ -214,9 +217,8 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
             or_null=names.fold(key) not in batch.columns_without_null,
         )
         for key in plan.unique_key
-        if names.fold(key) in types
+        if names.fold(key) in types and key not in unordered
     ]
-    rebuilt = tuple(c for c in plan.columns if c.name in plan.unique_key and c.projection != Keep())
     return statements.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]), rebuilt)
 
 

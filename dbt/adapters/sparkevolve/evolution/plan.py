@@ -6,7 +6,17 @@ from functools import cached_property
 from typing import Any
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+from pyiceberg.types import (
+    BinaryType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    UUIDType,
+)
 
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.changes import (
@@ -27,6 +37,8 @@ from dbt.adapters.sparkevolve.evolution.names import (
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
+    AsFixed,
+    AsUuid,
     Cast,
     Keep,
     Pad,
@@ -288,8 +300,15 @@ class _Planner:
             return self._nested(path, old, new, lambda: self._map(path, old, new))
         if is_safe_upcast(new, old):
             return Cast(spark_type(old))
+        # Spark has string for uuid and binary for fixed.
+        if isinstance(old, UUIDType) and isinstance(new, StringType):
+            return AsUuid(path_text(path))
+        if isinstance(old, FixedType) and isinstance(new, BinaryType):
+            return AsFixed(path_text(path), len(old))
         if not is_widening(old, new):
-            self.refusals.append(refusals.type_differs(path, old, new))
+            is_key = fold(path[0]) in map(fold, self.policy.unique_key)
+            setting = self.policy.key_setting if is_key else ""
+            self.refusals.append(refusals.type_differs(path, old, new, key_setting=setting))
         elif self.policy.type_widening:
             self.changes.append(WidenType(path, old, new))
         else:

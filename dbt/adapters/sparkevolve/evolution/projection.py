@@ -37,6 +37,49 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class AsUuid:
+    """Take a text that is a uuid, as Spark reads it from a column of Iceberg's type; fail on another.
+
+    Attributes:
+        path: where it is, for the message.
+    """
+
+    path: str
+
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        text = string_literal(f"Column {self.path} is uuid in the table, and the model returns: ")
+        return (
+            f"IF({value} IS NULL OR length({value}) = 36 AND {value} RLIKE "
+            "'^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}', "
+            f"lower({value}), raise_error(concat({text}, {value})))"
+        )
+
+
+@dataclass(frozen=True)
+class AsFixed:
+    """Take bytes that are as many as the column has; fail on another number.
+
+    Attributes:
+        path: where they are, for the message.
+        length: their number.
+    """
+
+    path: str
+    length: int
+
+    def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
+        """Return a Spark SQL expression; see ``Keep.render``."""
+        text = string_literal(
+            f"Column {self.path} is fixed[{self.length}] in the table, and the model returns: "
+        )
+        return (
+            f"IF({value} IS NULL OR octet_length({value}) = {self.length}, {value}, "
+            f"raise_error(concat({text}, octet_length({value}), ' bytes')))"
+        )
+
+
+@dataclass(frozen=True)
 class Pad:
     """Write the row's previous value, or NULL of the Spark SQL type ``type``: the model has none."""
 
@@ -106,7 +149,7 @@ class RebuildMap:
         return f"transform_values({value}, ({key}, {variable}) -> {inner})"
 
 
-Projection = Union[Keep, Cast, Pad, RebuildStruct, RebuildList, RebuildMap]
+Projection = Union[Keep, Cast, AsUuid, AsFixed, Pad, RebuildStruct, RebuildList, RebuildMap]
 
 
 @dataclass(frozen=True)

@@ -227,10 +227,14 @@ def identifier_field(path: Path, type_: IcebergType) -> Refusal:
     )
 
 
-def type_differs(path: Path, old: IcebergType, new: IcebergType, why: str = "") -> Refusal:
-    """Two types of which the table's cannot hold the model's values."""
+def type_differs(
+    path: Path, old: IcebergType, new: IcebergType, why: str = "", key_setting: str = ""
+) -> Refusal:
+    """Two types of which the table's cannot hold the model's values; a key's is named with its setting."""
     in_table, in_batch = type_text(old), type_text(new)
     cast = f"Cast it to {in_table} in the model, or return it"
+    # A key of another name that is NULL in old rows would find none of them.
+    retire = f", make that the `{key_setting}`," if key_setting else ","
     if in_table == in_batch:
         # Spark has one type for what are two in Iceberg, such as string for uuid: no cast helps.
         in_table, in_batch, cast = str(old), str(new), "Return it"
@@ -238,7 +242,7 @@ def type_differs(path: Path, old: IcebergType, new: IcebergType, why: str = "") 
         columns=(".".join(path),),
         types=(in_table, in_batch),
         reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
-        remedy=f"{cast} under a new name, fill that for old rows, and retire the old name.",
+        remedy=f"{cast} under a new name, fill that for old rows{retire} and retire the old name.",
     )
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import FixedType, IcebergType, ListType, MapType, StructType, UUIDType
+from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
-from dbt.adapters.sparkevolve.evolution.types import children, has_spark_type, spark_type
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type, spark_type
 
 _ALIAS = "DBT_INTERNAL_MODEL"
 _ONE_WORD = frozenset(
@@ -342,7 +342,7 @@ class _Rewriter:
         if type_.is_storable:
             return value
         if type_.is_void:
-            stored_as = spark_type(place) if place is not None and _comes_back(place) else ""
+            stored_as = spark_type(place) if place is not None and has_spark_type(place) else ""
             self.notes.append(Note(path, type_.text, stored_as))
             return f"CAST(NULL AS {stored_as})" if stored_as else None
         self.notes.append(Note(path, type_.text))
@@ -377,13 +377,6 @@ class _Rewriter:
             if expression is not None:
                 parts.append(f"{string_literal(name)}, {expression}")
         return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))" if parts else None
-
-
-def _comes_back(type_: IcebergType) -> bool:
-    """Tell whether a table that Spark makes has ``type_`` again: not so of uuid and fixed."""
-    if isinstance(type_, UUIDType | FixedType) or not has_spark_type(type_):
-        return False
-    return all(_comes_back(child.field_type) for child in children(type_))
 
 
 def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
