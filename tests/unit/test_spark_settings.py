@@ -1,5 +1,7 @@
 """Which settings of a session are refused, and which statements change settings."""
 
+import time
+
 import pytest
 
 from dbt.adapters.sparkevolve.errors import SettingError
@@ -46,3 +48,10 @@ def test_settings_with_sparks_own_values_are_not_refused() -> None:
 )
 def test_a_statement_that_sets_something_is_known(sql: str, changes: bool) -> None:
     assert changes_settings(sql) == changes
+
+
+def test_a_query_with_many_comments_is_looked_at_in_no_time() -> None:
+    began = time.monotonic()
+    # Each comment more would double the time if one could end at more than one place.
+    assert not changes_settings("/* dbt */ select 1 " + "/* a */\n" * 24 + "as id")
+    assert time.monotonic() - began < 1

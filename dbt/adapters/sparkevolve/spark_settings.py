@@ -17,8 +17,11 @@ PARTITION_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 ESCAPED_LITERALS = "spark.sql.parser.escapedStringLiterals"
 SUBSTITUTE = "spark.sql.variable.substitute"
 
-# What a user sends that changes settings; dbt puts a comment in front. `SET name` only asks.
-_CHANGES = re.compile(r"(?:\s|/\*.*?\*/|--[^\n]*\n)*(?:set\b[^=]*=|reset\b)", re.IGNORECASE | re.DOTALL)
+# What a user sends that changes settings; dbt puts a comment in front. `SET name` only asks. A comment
+# ends where it first can, or a query with many of them would take minutes to look at.
+_CHANGES = re.compile(
+    r"(?:\s|/\*(?:(?!\*/).)*\*/|--[^\n]*\n)*(?:set\b[^=]*=|reset\b)", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True)
