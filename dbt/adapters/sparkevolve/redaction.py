@@ -31,8 +31,11 @@ _ABOUT = r"[-_.](?:enabled|providers?|path|file|ur[il]|endpoint|server|type|clas
 _SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
 _ABOUT_A_SECRET = re.compile(rf"{_ABOUT}\Z", re.IGNORECASE)
 _KEY = rf"(?i:(?=[\w.\-]*?(?:{_SECRET}))(?![\w.\-]*{_ABOUT}(?![\w.\-]))[\w.\-]+)"
-# user:password@ in a URL.
-_USER_INFO = re.compile(r"""(?<=://)[^/\s"'<>]+@""")
+# user:password@ in a URL. What stands there in a location of Azure's is the name of a container.
+_USER_INFO = re.compile(
+    r"""(?<=://)(?<!\babfs://)(?<!\babfss://)(?<!\bwasb://)(?<!\bwasbs://)[^/\s"'<>]+@"""
+    r"""|(?<=://)[^/\s"'<>]*:[^/\s"'<>]*@"""
+)
 # password=..., in the query of a URL, in a connection string or in an option of Java.
 _SETTING = re.compile(
     rf"""((?<![\w.\-]){_KEY}=)(?:(\\?["'])(?P<quoted>.*?)\2|(?P<bare>[^\s&;,"'<>()\[\]{{}}\\]+))""", re.DOTALL
