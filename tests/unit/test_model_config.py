@@ -55,6 +55,8 @@ def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
         {"tag": "x"},  # near a field of dbt's that changes nothing of what is written
         {"post-hook": []},
         {"schemas": "x"},
+        {"partitions": ["x"]},  # dbt-bigquery's
+        {"base_location_root": "x"},  # dbt-snowflake's
     ],
     ids=lambda given: next(iter(given)),
 )
