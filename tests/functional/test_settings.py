@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dbt.adapters.sparkevolve.session import _jar_folders
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]
@@ -289,11 +291,18 @@ def test_a_plan_is_shown_whole_to_tell_whether_a_model_reads_its_table(
 
 
 def test_a_further_profile_of_a_process_has_settings_of_its_own(
-    scenario_factory: Factory, profile_target: dict[str, Any], method: str
+    scenario_factory: Factory, profile_target: dict[str, Any], method: str, tmp_path: Path
 ) -> None:
     if method != "session":
         pytest.skip("each connection to a server has a session of its own")
     config = {**profile_target["spark_config"], "spark.driver.memory": "3g"}
+    # The same jars by other paths, as after a first run, in which Spark has downloaded them.
+    (tmp_path / "jars").mkdir()
+    for folder in _jar_folders(Path(config.get("spark.jars.ivy") or Path.home())):
+        for jar in folder.glob("*.jar"):
+            if not (tmp_path / "jars" / jar.name).exists():
+                (tmp_path / "jars" / jar.name).symlink_to(jar)
+    config["spark.jars.ivy"] = str(tmp_path)
     del config["spark.sql.shuffle.partitions"]
     scenario = scenario_factory(spark_config=config)
     log = "{% do log('partitions=' ~ run_query('set spark.sql.shuffle.partitions').rows[0][1], info=true) %}"
@@ -301,3 +310,4 @@ def test_a_further_profile_of_a_process_has_settings_of_its_own(
     said = scenario.run().log
     assert "partitions=200" in said
     assert "`spark.driver.memory` of this profile has no effect: Spark runs with another value" in said
+    assert "`spark.jars` of this profile" not in said

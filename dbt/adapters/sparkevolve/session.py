@@ -176,7 +176,7 @@ class SessionRegistry:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[tuple[tuple[str, str], ...], SparkSession] = {}
+        self._sessions: dict[tuple[object, ...], SparkSession] = {}
         self._started_with = _StartedWith()
 
     def get(
@@ -202,15 +202,20 @@ class SessionRegistry:
         """
         import pyspark
 
-        config = session_config(settings, spark_config, pyspark.__version__, base_dir)
-        config.update(parameters)
-        if schema is not None:
-            config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
-        key = tuple(sorted(config.items()))
+        # By what is asked for, and not by what it comes to: that changes once jars have been downloaded.
+        asked = [
+            tuple(sorted((str(name), str(value)) for name, value in part.items()))
+            for part in (settings.spark, spark_config, parameters)
+        ]
+        key = (settings.name, settings.packages, base_dir, schema, *asked)
         with self._lock:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
                 return known
+            config = session_config(settings, spark_config, pyspark.__version__, base_dir)
+            config.update(parameters)
+            if schema is not None:
+                config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
             # Spark keeps the folder of its default database there, whichever the catalog.
             embedded.make_private(base_dir / embedded.FOLDER)
             settings.prepare()
@@ -268,8 +273,8 @@ class _StartedWith:
             of_session = not name.startswith("spark.hadoop.")
             now = str((session.conf if of_session else context).get(name, ""))
             several = name.startswith("spark.jars")
-            wanted = set(config[name].split(",") if several else [config[name]])
-            if not wanted <= set(now.split(",") if several else [now]):
+            wanted, runs = (_names_in(text) if several else {text} for text in (config[name], now))
+            if not wanted <= runs:
                 self._warn(name, "of this profile has no effect: Spark runs with another value")
         for name in sorted(self.config.keys() - config.keys()):
             if name.startswith("spark.hadoop.") and self.defaults.get(name) != self.config[name]:
@@ -281,6 +286,11 @@ class _StartedWith:
             logger.warning(
                 f"`{name}` {what}, and keeps it until this process ends. Use one process for each profile."
             )
+
+
+def _names_in(jars: str) -> set[str]:
+    """Return the names of files in a list; Spark knows one that it has downloaded itself by another path."""
+    return {jar.strip().rpartition("/")[2] for jar in jars.split(",")}
 
 
 def _start(config: Mapping[str, str], started_with: _StartedWith) -> "SparkSession":
