@@ -80,6 +80,23 @@ def test_what_a_link_leads_to_is_left_alone(tmp_path: Path) -> None:
     assert (mode(elsewhere), mode(outside)) == (0o755, 0o644)
 
 
+def test_a_file_system_without_modes_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a mounted share, where a change of mode is not permitted."""
+
+    def chmod(path: Path, mode: int) -> None:
+        raise PermissionError(f"Operation not permitted: {path}")
+
+    folder = tmp_path / ".sparkevolve"
+    folder.mkdir()
+    folder.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "chmod", chmod)
+        make_tables(tmp_path, "t")
+        prepare(tmp_path)
+    assert (folder / "catalog.db").is_file()
+    assert mode(folder) == 0o755
+
+
 def test_a_database_of_the_user_keeps_its_mode(tmp_path: Path) -> None:
     database = tmp_path / "c.db"
     database.touch(mode=0o640)

@@ -79,6 +79,17 @@ def test_nobody_else_can_read_the_file_and_it_goes(
             os.fstat(fd)
 
 
+def test_where_no_file_in_memory_is_allowed_it_is_in_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(name: str) -> int:
+        raise PermissionError(name)
+
+    monkeypatch.setattr(os, "memfd_create", denied, raising=False)
+    with private_file("x=y\n") as (path, fds):
+        assert Path(path).read_text(encoding="utf-8") == "x=y\n"
+        assert (fds, stat.S_IMODE(os.stat(path).st_mode)) == ((), 0o600)
+    assert not Path(path).exists()
+
+
 @given(st.dictionaries(st.text(min_size=1), st.text()))
 def test_a_property_file_has_one_plain_line_for_each_setting(config: dict[str, str]) -> None:
     lines = properties_text(config).splitlines()

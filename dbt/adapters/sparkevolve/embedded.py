@@ -28,8 +28,8 @@ def make_private(folder: Path) -> None:
     for path in (folder, *folder.iterdir()):
         if path.is_symlink() or not (path == folder or path.is_file()):
             continue
-        # A file of SQLite's may go meanwhile.
-        with contextlib.suppress(FileNotFoundError):
+        # A file of SQLite's may go meanwhile, and not every file system has modes to change.
+        with contextlib.suppress(OSError):
             status = path.stat()
             if status.st_uid == os.geteuid() and status.st_mode & _OTHERS:
                 path.chmod(status.st_mode & ~_OTHERS & 0o7777)

@@ -57,8 +57,9 @@ def private_file(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
     Yields:
         Its path, and the file descriptors that a process has to inherit to open it.
     """
-    if hasattr(os, "memfd_create"):
-        with open(os.memfd_create("dbt-sparkevolve"), "w", encoding="utf-8") as file:
+    in_memory = _file_in_memory()
+    if in_memory is not None:
+        with open(in_memory, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             yield f"/dev/fd/{file.fileno()}", (file.fileno(),)
@@ -68,6 +69,14 @@ def private_file(text: str) -> Iterator[tuple[str, tuple[int, ...]]]:
         with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
         yield str(path), ()
+
+
+def _file_in_memory() -> int | None:
+    """Return the descriptor of a new one; None where there are none, or a container does not allow them."""
+    try:
+        return os.memfd_create("dbt-sparkevolve")
+    except (AttributeError, OSError):
+        return None
 
 
 def properties_text(config: Mapping[str, str]) -> str:
