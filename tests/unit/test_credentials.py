@@ -70,6 +70,17 @@ def test_a_host_that_a_session_profile_names_stays() -> None:
     assert credentials(SESSION).host == "in-process"
 
 
+@pytest.mark.parametrize("timeout", ["connect_timeout", "response_timeout", "catalog_timeout"])
+def test_a_timeout_that_nothing_could_meet_is_refused(timeout: str) -> None:
+    """With dbt-spark a `connect_timeout` of 0 is a pause between attempts, and works."""
+    error = refused({**THRIFT, timeout: 0})
+    assert (error.setting, error.msg) == (
+        timeout,
+        f"`{timeout}` in the profile has to be more than 0 seconds, and is 0.0: nothing answers in no time.",
+    )
+    assert getattr(credentials({**THRIFT, timeout: 0.5}), timeout) == 0.5
+
+
 def test_the_poll_interval_may_be_a_fraction() -> None:
     assert credentials(SESSION).poll_interval == 5
     assert credentials({**SESSION, "poll_interval": 0.5}).poll_interval == 0.5

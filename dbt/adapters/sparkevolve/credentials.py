@@ -146,6 +146,13 @@ class SparkEvolveCredentials(SparkCredentials):
                 "database",
                 f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
             )
+        for timeout in ("connect_timeout", "response_timeout", "catalog_timeout"):
+            if not getattr(self, timeout) > 0:
+                raise ProfileError(
+                    timeout,
+                    f"`{timeout}` in the profile has to be more than 0 seconds, and is "
+                    f"{getattr(self, timeout)!r}: nothing answers in no time.",
+                )
         for key in self.spark_config:
             meant = near_miss_of_spark(str(key), self.catalog)
             if meant is not None:
