@@ -1,5 +1,7 @@
 """Properties of a table that change what Spark can do with it."""
 
+from pyiceberg.table import StaticTable
+
 from tests.functional.harness import Scenario
 
 ANY_SCHEMA = {"write.spark.accept-any-schema": "true"}
@@ -39,3 +41,74 @@ def test_a_table_that_takes_any_schema_is_merged_into_or_refused_before_a_commit
     schemas = scenario.schemas("s")
     assert "with which Spark can run no MERGE, and a snapshot is one." in scenario.dbt("snapshot").message
     assert scenario.schemas("s") == schemas
+
+
+def test_properties_that_are_added_later_reach_the_table(scenario: Scenario) -> None:
+    first = {"made": "first", "stays": "x", "format-version": 2}
+    scenario.model("select 1 as id", tblproperties=first)
+    scenario.run()
+    wanted = {
+        "made": "l'ater",
+        "format-version": 2,
+        "write.parquet.row-group-size-bytes": 1048576,
+        "write.metadata.metrics.default": "none",
+        "comment": "not the description",
+        "is_it": True,
+    }
+    options = {"persist_docs": {"relation": True}}
+    scenario.file("models/t.yml", "models: [{name: t, description: What it is}]")
+    scenario.model("select 2 as id, 3 as n", tblproperties=wanted, **options)
+    before = scenario.state()
+    plan = scenario.dbt("run", "--vars", "sparkevolve_plan_only: true")
+    assert plan.success
+    assert "change     set property 'is_it' to 'true'" in plan.log
+    assert plan.log.count("set property") == 4
+    assert scenario.state() == before
+    scenario.run()
+    table = scenario.table()
+    named = (*wanted, "stays", "write.delete.mode")
+    assert {name: table.properties[name] for name in named if name in table.properties} == {
+        "made": "l'ater",
+        "stays": "x",
+        "write.parquet.row-group-size-bytes": "1048576",
+        "write.metadata.metrics.default": "none",
+        "comment": "What it is",
+        "is_it": "true",
+        "write.delete.mode": "merge-on-read",
+    }
+    assert scenario.rows() == [(1, None), (2, 3)]
+    # The column and the properties came in one commit, before the rows, which Spark wrote as they say.
+    log = [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
+    states = [StaticTable.from_metadata(file) for file in log]
+    widths = [(len(state.schema().fields), state.properties["made"]) for state in states]
+    assert set(widths) == {(1, "first"), (2, "l'ater")}
+    bounds = {len(task.file.lower_bounds or ()) for task in table.scan().plan_files()}
+    assert bounds == {0, 1}
+    # What is there already is no commit, and what the model no longer names stays.
+    scenario.model("select 2 as id, 3 as n where false", tblproperties={"made": "l'ater"}, **options)
+    before = scenario.state()
+    scenario.run()
+    assert scenario.state() == before
+
+
+def test_properties_that_no_run_sets_are_refused(scenario: Scenario) -> None:
+    names = ("newer", "merged", "moved", "ours")
+    for name in names:
+        scenario.model("select 1 as id", name, incremental_strategy="merge")
+    scenario.run()
+    before = [scenario.state(name) for name in names]
+    ours = {"sparkevolve.staging-owner": "x"}
+    later = ({"format-version": "3"}, ANY_SCHEMA, {"location": "/elsewhere"}, ours)
+    for name, properties in zip(names, later, strict=True):
+        scenario.model(
+            "select 2 as id, 3 as n",
+            name,
+            incremental_strategy="merge",
+            tblproperties={"made": "later", **properties},
+        )
+    messages = {node.node.name: str(node.message) for node in scenario.fail().result.result or ()}
+    assert "`format-version` is 3, and the table has 2" in messages["newer"]
+    assert "`tblproperties` set `write.spark.accept-any-schema`, with which" in messages["merged"]
+    assert "`tblproperties` set `location` to '/elsewhere'" in messages["moved"]
+    assert "Properties with this prefix are kept by sparkevolve itself." in messages["ours"]
+    assert [scenario.state(name) for name in names] == before

@@ -152,6 +152,7 @@ SETTINGS: dict[str, Any] = {
     "full_refresh_schema": "keep",
     "commit_retries": 4,
     "column_renames": {},
+    "tblproperties": {},
     "unmappable_types": "string",
     "type_widening": True,
     "relax_not_null": True,

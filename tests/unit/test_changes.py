@@ -14,7 +14,9 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     Change,
     RelaxNotNull,
     RenameField,
+    SchemaChange,
     SetDoc,
+    SetProperty,
     WidenType,
 )
 from tests.unit.helpers import struct
@@ -41,16 +43,17 @@ INT, LONG = IntegerType(), LongType()
         (SetDoc(("x",), "It's new"), "describe `x` as 'It\\'s new'", "described"),
     ],
 )
-def test_a_change_says_in_words_what_it_does(change: Change, text: str, verb: str) -> None:
+def test_a_change_says_in_words_what_it_does(change: SchemaChange, text: str, verb: str) -> None:
     assert str(change) == text
     assert change.verb == verb
 
 
 def test_these_are_all_the_changes_there_are() -> None:
     own = [c for _, c in inspect.getmembers(changes, inspect.isclass) if c.__module__ == changes.__name__]
-    assert {*own} == {AddColumn, AddField, WidenType, RelaxNotNull, RenameField, SetDoc}
-    assert {*own} == {*get_args(Change)}
-    assert {c.verb for c in own} == {"added", "widened", "relaxed", "renamed", "described"}
+    of_schema = {AddColumn, AddField, WidenType, RelaxNotNull, RenameField, SetDoc}
+    assert {*get_args(SchemaChange)} == of_schema
+    assert {*own} == {*get_args(Change)} == {*of_schema, SetProperty}
+    assert {c.verb for c in own if c in of_schema} == {"added", "widened", "relaxed", "renamed", "described"}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,7 @@ def test_these_are_all_the_changes_there_are() -> None:
         RelaxNotNull(("a",)),
         RenameField(("a",), "b"),
         SetDoc(("a",), ""),
+        SetProperty("a", ""),
     ],
     ids=lambda change: type(change).__name__,
 )
@@ -69,4 +73,4 @@ def test_changes_are_values(change: Change) -> None:
     assert dataclasses.replace(change) == change
     assert hash(dataclasses.replace(change)) == hash(change)
     with pytest.raises(dataclasses.FrozenInstanceError):
-        change.path = ("b",)  # type: ignore[misc]
+        setattr(change, dataclasses.fields(change)[0].name, "b")

@@ -619,7 +619,7 @@ def table_facts(table: Table) -> TableFacts:
             f.source_id for f in table.spec().fields if not isinstance(f.transform, VoidTransform)
         ),
         partition_by=partitions(table),
-        can_merge=table.properties.get("write.spark.accept-any-schema", "").lower() != "true",
+        properties=table.properties,
     )
 
 

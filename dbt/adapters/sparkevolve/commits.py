@@ -16,6 +16,8 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     Change,
     RelaxNotNull,
     RenameField,
+    SchemaChange,
+    SetProperty,
     WidenType,
 )
 
@@ -37,15 +39,21 @@ def commit_changes(
     if not changes:
         return
     with _in_short(table, seen_ms, changes).transaction() as transaction:
+        properties = {c.name: c.value for c in changes if isinstance(c, SetProperty)}
+        if properties:
+            transaction.set_properties(properties)
+        of_schema = [change for change in changes if not isinstance(change, SetProperty)]
+        if not of_schema:
+            return
         with transaction.update_schema() as update:
-            for change in changes:
+            for change in of_schema:
                 _stage(update, change)
         schema_id = transaction.table_metadata.current_schema_id
         now = iso(datetime.now(timezone.utc))
         outdated = record.outdated_properties(table.properties)
         if outdated:
             transaction.remove_properties(*outdated)
-        transaction.set_properties(record.new_properties(schema_id, changes, invocation_id, now, source))
+        transaction.set_properties(record.new_properties(schema_id, of_schema, invocation_id, now, source))
 
 
 def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> None:
@@ -101,7 +109,7 @@ class _Whole:
         """PyIceberg asks for this after each commit; it is done in ``guards.commit``."""
 
 
-def _stage(update: UpdateSchema, change: Change) -> None:
+def _stage(update: UpdateSchema, change: SchemaChange) -> None:
     # Paths are tuples: a dot in a name is part of it.
     if isinstance(change, AddColumn):
         update.add_column(change.path, change.type, doc=change.doc, required=False)

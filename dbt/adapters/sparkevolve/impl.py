@@ -15,10 +15,12 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.clauses import ClausesAdapter
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
+from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError
 from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
@@ -141,8 +143,16 @@ class SparkEvolveAdapter(ClausesAdapter):
     @available
     def table_properties(self, configured: Mapping[str, Any] | None) -> dict[str, str]:
         """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults."""
-        given = {str(key): _property_text(value) for key, value in (configured or {}).items()}
+        given = {str(key): property_text(value) for key, value in (configured or {}).items()}
         return {**DEFAULT_TABLE_PROPERTIES, **given}
+
+    @available.parse(lambda *a, **k: {})
+    def configured_properties(
+        self, configured: Mapping[str, Any] | None, has_description: bool
+    ) -> dict[str, str]:
+        """Return a model's ``tblproperties`` as texts, without a comment if its description is one."""
+        texts = {str(key): property_text(value) for key, value in (configured or {}).items()}
+        return {key: text for key, text in texts.items() if key != COMMENT_PROPERTY or not has_description}
 
     def debug_query(self) -> None:
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.
@@ -168,7 +178,3 @@ class SparkEvolveAdapter(ClausesAdapter):
     def valid_incremental_strategies(self) -> list[str]:
         """Return the strategies that load into a table without losing a column."""
         return ["append", "delete+insert", "merge", "insert_overwrite", "microbatch"]
-
-
-def _property_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -19,6 +19,11 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolutio
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import AsFixed, AsUuid, Cast, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.table_properties import (
+    allows_merge,
+    property_changes,
+    refused_properties,
+)
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -115,7 +120,23 @@ def plan_batch(
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     if found:
         return EvolutionPlan(refusals=found)
-    return replace(plan, columns=_cast(plan.columns, batch, schema, settings["stored_as_they_are"]))
+    plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings["stored_as_they_are"]))
+    return _with_properties(plan, settings["tblproperties"], facts)
+
+
+def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
+    """Return a plan that gives the table the properties of its model, or says that this cannot be done."""
+    found = property_changes(configured, facts.properties)
+    if plan.refusals or not found:
+        return plan
+    if facts.format_version > 2:
+        listed = "; ".join(map(str, found))
+        text = (
+            f"The table has Iceberg's format version {facts.format_version}, to which PyIceberg cannot "
+            f"commit, so `tblproperties` were not set. Set them with ALTER TABLE in Spark: {listed}."
+        )
+        return replace(plan, warnings=(*plan.warnings, text))
+    return replace(plan, changes=(*plan.changes, *found))
 
 
 def _cast(
@@ -159,8 +180,11 @@ def _refused_settings(
     # Only a snapshot's batch has columns that are not for the table.
     is_snapshot = bool(settings["bookkeeping"])
     merges = settings["strategy"] == MERGE and bool(plan.unique_key)
-    if (merges or is_snapshot) and not facts.can_merge:
-        yield refusals.cannot_merge(is_snapshot)
+    configured = settings["tblproperties"]
+    if (merges or is_snapshot) and not allows_merge({**facts.properties, **configured}):
+        has_it = not allows_merge(facts.properties)
+        yield refusals.cannot_merge(is_snapshot) if has_it else refusals.would_not_merge(is_snapshot)
+    yield from refused_properties(configured, facts.properties, facts.format_version)
     known = {names.fold(name) for name in plan.refreshed}
     for setting in ("merge_update_columns", "merge_exclude_columns"):
         unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)

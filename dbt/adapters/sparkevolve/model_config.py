@@ -155,6 +155,11 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
         value = config.get(name)
         if value is not None and not is_right(value):
             raise ModelConfigError(name, value, node, f"It has to be {wanted}.")
+    for name in config.get("tblproperties") or ():
+        if str(name).lower().startswith("sparkevolve."):
+            raise ModelConfigError(
+                "tblproperties", name, node, "Properties with this prefix are kept by sparkevolve itself."
+            )
     if config.get("incremental_strategy") == "insert_overwrite" and config.get("partition_by") == []:
         raise ModelConfigError(
             "partition_by", [], node, "Leave it out if the whole table is to be overwritten."

@@ -1,4 +1,4 @@
-"""The changes that an evolution can make to a schema, one frozen class each.
+"""The changes that an evolution can make to a schema, and to properties beside it, one frozen class each.
 
 There is no class that drops, moves or re-identifies a field, so no plan can ask for it. A ``path`` is the
 names from the top-level column down; the element of a list is called ``element``, the value of a map
@@ -102,4 +102,16 @@ class SetDoc:
         return f"describe {path_text(self.path)} as {constant_literal(self.doc)}"
 
 
-Change = AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc
+@dataclass(frozen=True)
+class SetProperty:
+    """Give a property of the table a value."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"set property {constant_literal(self.name)} to {constant_literal(self.value)}"
+
+
+SchemaChange = AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc
+Change = SchemaChange | SetProperty

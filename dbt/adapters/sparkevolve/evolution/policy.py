@@ -39,7 +39,7 @@ class TableFacts:
             if it repeats none.
         partition_sources: ids of the fields that the table is partitioned by now.
         partition_by: the same, with their transforms.
-        can_merge: whether Spark can run a MERGE into it.
+        properties: the table's.
     """
 
     format_version: int = 2
@@ -47,7 +47,7 @@ class TableFacts:
     partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()
     partition_by: tuple[Part, ...] = ()
-    can_merge: bool = True
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.evolution.changes import Change
+from dbt.adapters.sparkevolve.evolution.changes import SchemaChange
 from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
@@ -43,7 +43,7 @@ def fingerprint(source: Schema) -> str:
 
 
 def new_properties(
-    schema_id: int, changes: Sequence[Change], invocation_id: str, at: str, source: str
+    schema_id: int, changes: Sequence[SchemaChange], invocation_id: str, at: str, source: str
 ) -> dict[str, str]:
     """Return the property that records a commit; the texts of a huge one are cut to their number."""
     by_verb: dict[str, list[str]] = {}

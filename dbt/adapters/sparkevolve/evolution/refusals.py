@@ -169,6 +169,37 @@ def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> 
     )
 
 
+def other_format_version(configured: str, actual: int) -> Refusal:
+    """The model has another format version than its table, which no run changes: there is no way back."""
+    return Refusal(
+        columns=(),
+        reason=f"`tblproperties` say that `format-version` is {configured}, and the table has {actual}. A "
+        "run does not change that, because nobody can take it back.",
+        remedy=f"Say {actual}, or leave it out. `ALTER TABLE … SET TBLPROPERTIES ('format-version' = …)` in "
+        "Spark upgrades a table.",
+    )
+
+
+def reserved_property(name: str, value: str) -> Refusal:
+    """The model sets what is no property of an Iceberg table."""
+    return Refusal(
+        columns=(),
+        reason=f"`tblproperties` set `{name}` to {value!r}, and Spark or Iceberg keeps that elsewhere than "
+        "in the properties of a table, so it would have no effect.",
+        remedy="Leave it out.",
+    )
+
+
+def would_not_merge(is_snapshot: bool) -> Refusal:
+    """The model is to give its table a property with which its rows cannot be merged."""
+    return Refusal(
+        columns=(),
+        reason="`tblproperties` set `write.spark.accept-any-schema`, with which Spark can run no MERGE"
+        + (", and a snapshot is one." if is_snapshot else ", the incremental_strategy of the model."),
+        remedy="Leave it out" + ("." if is_snapshot else ", or set `incremental_strategy: delete+insert`."),
+    )
+
+
 def cannot_merge(is_snapshot: bool) -> Refusal:
     """Rows are to be merged into a table that Spark does not resolve columns for."""
     return Refusal(

@@ -93,6 +93,7 @@
     'full_refresh_schema': full_refresh_schema,
     'commit_retries': sparkevolve__commit_retries(),
     'column_renames': column_renames,
+    'tblproperties': adapter.configured_properties(config.get('tblproperties'), config.persist_relation_docs()),
     'unmappable_types': unmappable_types,
     'type_widening': switches.type_widening,
     'relax_not_null': switches.relax_not_null,
