@@ -98,6 +98,7 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
     if metadata["current-schema-id"] not in {schema["schema-id"] for schema in schemas}:
         yield f"the current schema {metadata['current-schema-id']} does not exist"
     seen: dict[int, tuple[int, Field]] = {}
+    replacements = _schemas_of_replacements(metadata)
     earlier: set[int] = set()
     previous: set[int] = set()
     # A new schema gets the highest id, so this is the order in which they were made.
@@ -120,11 +121,21 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
                     f"schema {number}: field id {field_id} (`{field.name}`) was dropped before, as "
                     f"`{seen[field_id][1].name}`"
                 )
-            if field_id in seen:
+            if field_id in seen and number not in replacements:
                 yield from _problems_of_change(field_id, *seen[field_id], number, field)
             seen[field_id] = (number, field)
         earlier |= ids
         previous = ids
+
+
+def _schemas_of_replacements(metadata: Metadata) -> set[int]:
+    """Return the ids of schemas that a CREATE OR REPLACE TABLE may have made.
+
+    It keeps the ids of columns by their names, whatever their types are, since no file of before is read with
+    the new schema: its first snapshot has no parent.
+    """
+    roots = [s for s in metadata.get("snapshots", ()) if s.get("parent-snapshot-id") is None]
+    return {root["schema-id"] for root in roots[1:] if root.get("schema-id") is not None}
 
 
 def _problems_of_change(field_id: int, old_id: int, old: Field, new_id: int, new: Field) -> Iterator[str]:

@@ -515,11 +515,11 @@ def test_violations_are_counted_for_all_audits_at_once() -> None:
 
 def test_some_violations_are_shown_as_texts_in_order() -> None:
     assert some_violations("SELECT 1", "a > 0 OR b", ["Id", "q`q"], 3) == (
-        "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING), CAST(DBT_INTERNAL_DEST.`q``q` AS STRING)\n"
+        "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING) AS `text_0`, "
+        "CAST(DBT_INTERNAL_DEST.`q``q` AS STRING) AS `text_1`\n"
         "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
         "WHERE NOT coalesce((a > 0 OR b), false)\n"
-        "ORDER BY CAST(DBT_INTERNAL_DEST.`Id` AS STRING), CAST(DBT_INTERNAL_DEST.`q``q` AS STRING)\n"
-        "LIMIT 3"
+        "ORDER BY `text_0`, `text_1`\nLIMIT 3"
     )
 
 

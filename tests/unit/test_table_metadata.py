@@ -244,6 +244,15 @@ def test_another_type_is_a_fault(metadata: Metadata, old: str, new: str) -> None
     assert len(problems(metadata)) == 1
 
 
+def test_a_table_that_is_replaced_may_give_a_column_another_type(metadata: Metadata) -> None:
+    for schema, type_ in zip(metadata["schemas"], ("int", "string"), strict=True):
+        schema["fields"][0]["type"] = type_
+    (found,) = problems(metadata)
+    assert found.startswith("field id 1 is int (`id`) in schema 0, and string (`id`) in schema 1")
+    del metadata["snapshots"][1]["parent-snapshot-id"]
+    assert problems(metadata) == []
+
+
 def made_of_an_older_schema(m: Metadata) -> None:
     """Do what a commit does that was made from the schema without `b`, when `b` had come and gone."""
     m["schemas"].append({**copy.deepcopy(m["schemas"][0]), "schema-id": 2})

@@ -193,8 +193,8 @@ def test_i05_a_new_column_named_like_a_partition_field(scenario: Scenario) -> No
     scenario.model("select 1 as id, current_timestamp() as ts, date'2024-01-01' as ts_day")
     run = scenario.fail()
     assert (
-        "The model returns the new column `ts_day`, but a partition spec of the table has, or once had, a "
-        "field of that name, and Iceberg cannot hold both." in run.message
+        "The model returns the new column `ts_day`, but a partition spec of the table has, or once had, the "
+        "field `ts_day`, and Iceberg cannot hold both." in run.message
     )
     assert scenario.state() == before
     scenario.sql(f"alter table {scenario.relation()} drop partition field ts_day")

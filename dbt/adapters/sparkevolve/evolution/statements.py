@@ -407,8 +407,10 @@ def count_violations(rows: str, audits: Sequence[str]) -> str:
 
 def some_violations(rows: str, audit: str, columns: Sequence[str], limit: int) -> str:
     """Return the query of some columns of a few rows that fail an audit, each column as text."""
-    shown = ", ".join(f"CAST({TARGET_ALIAS}.{quote(name)} AS STRING)" for name in columns)
+    # By name: what DISTINCT leaves has no other, and numbers are positions under one setting only.
+    texts = {quote(f"text_{n}"): f"CAST({TARGET_ALIAS}.{quote(c)} AS STRING)" for n, c in enumerate(columns)}
+    shown = ", ".join(f"{text} AS {name}" for name, text in texts.items())
     return (
         f"SELECT DISTINCT {shown}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}\n"
-        f"WHERE NOT coalesce({_enclosed(audit)}, false)\nORDER BY {shown}\nLIMIT {limit}"
+        f"WHERE NOT coalesce({_enclosed(audit)}, false)\nORDER BY {', '.join(texts)}\nLIMIT {limit}"
     )
