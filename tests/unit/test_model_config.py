@@ -67,8 +67,7 @@ def test_other_names_are_left_alone(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "shown"),
     [
-        ("unique_key", [], "[]"),
-        ("unique_key", "", '""'),
+        ("unique_key", [""], '[""]'),
         ("unique_key", ["id", None], '["id", null]'),
         ("unique_key", {"id": 1}, '{"id": 1}'),
         ("merge_update_columns", [], "[]"),
@@ -115,6 +114,11 @@ def test_values_that_can_be_are_not() -> None:
             "file_format": "iceberg",
         },
     )
+
+
+@pytest.mark.parametrize("none", [[], ""])
+def test_an_empty_key_is_none(none: object) -> None:
+    check("model.case.t", {}, FIELDS, {"unique_key": none})
 
 
 def test_whole_tables_are_not_overwritten_by_an_empty_list() -> None:

@@ -179,6 +179,11 @@ def _are_names_or_none(value: Any) -> bool:
     return value == [] or _are_names(value)
 
 
+def _is_key(value: Any) -> bool:
+    # dbt takes both for no key.
+    return value in ([], "") or _are_names(value)
+
+
 def _are_properties(value: Any) -> bool:
     return isinstance(value, Mapping) and all(
         _is_name(name) and isinstance(text, _SCALARS) for name, text in value.items()
@@ -197,7 +202,7 @@ def _are_docs(value: Any) -> bool:
 
 _NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
 _RULES = (
-    ("unique_key", _are_names, _NAMES),
+    ("unique_key", _is_key, _NAMES),
     ("merge_update_columns", _are_names, _NAMES),
     ("merge_exclude_columns", _are_names, _NAMES),
     ("partition_by", _are_names_or_none, "a column, a transform such as `days(ts)`, or a list of these"),
