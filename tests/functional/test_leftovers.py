@@ -90,3 +90,19 @@ def test_a_batch_of_another_machine_of_this_name_stays(scenario: Scenario) -> No
     leave(scenario, re.sub("[0-9a-f]{32}", "0" * 32, HOST))
     scenario.run()
     assert scenario.tables() == ["t", LEFT]
+
+
+def test_a_killed_snapshots_batch_is_removed_by_the_next_one(scenario: Scenario) -> None:
+    """It is what an incremental model's is: nobody else would ever remove it."""
+    config = "target_schema='" + scenario.schema + "', unique_key='id', strategy='check', check_cols='all'"
+    scenario.file(
+        "snapshots/t.sql",
+        "{% snapshot t %}{{ config(" + config + ") }}select 1 as id, 10 as v{% endsnapshot %}",
+    )
+    scenario.dbt("snapshot")
+    leave(scenario)
+    run = scenario.dbt("snapshot")
+    assert run.success, run.log
+    assert scenario.tables() == ["t"]
+    assert run.log.count(f"Removing {scenario.relation(LEFT)}, which an earlier run left behind") == 1
+    assert scenario.sql(f"select id, v, dbt_valid_to from {scenario.relation('t')}") == [(1, 10, None)]

@@ -6,6 +6,7 @@
   {% set target_relation = this.incorporate(type='table') %}
   {% do sparkevolve__create_missing_schema(target_relation) %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
+  {% do adapter.drop_abandoned_staging(target_relation) %}
   {% set is_new = existing_relation is none %}
   {% if not is_new %}
     {% do sparkevolve__grant(target_relation, existing_relation, false) %}
