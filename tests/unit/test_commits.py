@@ -229,3 +229,42 @@ def test_a_metadata_file_that_is_gone_already_is_no_error(other: Catalog, make_t
     assert known_files(before) - known_files(after) != set()
     remove_old_metadata(before, after.metadata)
     assert metadata_files(after) == known_files(after)
+
+
+@pytest.mark.parametrize("setting", ["true", "TRUE"])
+def test_a_store_that_deletes_no_metadata_file_fails_no_commit(
+    lake: IcebergCatalog,
+    other: Catalog,
+    make_table: MakeTable,
+    monkeypatch: pytest.MonkeyPatch,
+    setting: str,
+) -> None:
+    """Each store's client has exceptions of its own, and what was committed has not failed."""
+    properties = {**TWO_FILES, "write.metadata.delete-after-commit.enabled": setting}
+    asked: list[str] = []
+
+    def forbid(self: object, location: str) -> None:
+        asked.append(location)
+        raise RuntimeError("HttpResponseError: 403")
+
+    make_table(columns("id int"), properties=properties)
+    monkeypatch.setattr(type(other.load_table("db.t").io), "delete", forbid)
+    for number in range(4):
+        lake.set_docs(relation("t"), f"text {number}", {}, 0)
+    table = other.load_table("db.t")
+    assert table.properties["comment"] == "text 3"
+    assert len(asked) == 2
+    assert metadata_files(table) == known_files(table) | set(asked)
+
+
+def test_a_property_that_is_neither_true_nor_false_fails_no_commit(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    """Iceberg's Java library takes it for false."""
+    properties = {**TWO_FILES, "write.metadata.delete-after-commit.enabled": "maybe"}
+    make_table(columns("id int"), properties=properties)
+    for number in range(4):
+        lake.set_docs(relation("t"), f"text {number}", {}, 0)
+    table = other.load_table("db.t")
+    assert table.properties["comment"] == "text 3"
+    assert len(metadata_files(table)) == 5

@@ -23,7 +23,6 @@ from pyiceberg.table.update import (
     _apply_table_update,
     _TableMetadataUpdateContext,
 )
-from pyiceberg.utils.properties import property_as_bool
 
 
 def commit(
@@ -197,14 +196,16 @@ def remove_old_metadata(table: Table, committed: TableMetadata) -> None:
         table: the table as it was before the commit.
         committed: the metadata that the commit has made.
     """
-    default = TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED_DEFAULT
+    # As Iceberg's Java library reads it: what is no boolean is false, and no error after a commit.
     setting = TableProperties.METADATA_DELETE_AFTER_COMMIT_ENABLED
-    if not property_as_bool(committed.properties, setting, default):
+    if committed.properties.get(setting, "").lower() != "true":
         return
     listed = {entry.metadata_file for entry in committed.metadata_log}
     for entry in table.metadata.metadata_log:
         if entry.metadata_file not in listed:
             try:
                 table.io.delete(entry.metadata_file)
-            except OSError:
-                continue  # maintenance was faster, or may do it: the commit is made
+            except Exception:
+                # Maintenance was faster, or may do it. The commit is made, and each store's client has
+                # exceptions of its own.
+                continue
