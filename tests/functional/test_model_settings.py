@@ -16,7 +16,7 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
     """Wherever they are set: in the model, in its properties file, in the project, on a seed or snapshot."""
     wrong: dict[str, dict[str, Any]] = {
         "near": {"remove_columns": "keep"},
-        "keyless": {"unique_key": [None]},
+        "keyless": {"unique_key": [""]},
         "false_text": {"type_widening": "true"},
         "falsy": {"removed_columns": False},
         "empty": {"publish": ""},
@@ -45,7 +45,7 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
     assert (
         'remove_columns is "keep" in model.case.near. There is no such setting. Did you mean' in found["near"]
     )
-    assert "unique_key is [null] in model.case.keyless. It has to be the name of a column" in found["keyless"]
+    assert 'unique_key is [""] in model.case.keyless. It has to be the name of a column' in found["keyless"]
     assert (
         'type_widening is "true" in model.case.false_text. Allowed are: true, false.' in found["false_text"]
     )
