@@ -278,24 +278,24 @@ def wrong(output: dict[str, Any]) -> str:
     [
         (
             {"spark_config": [{"spark.hadoop.fs.s3a.secret.key": "opensesame"}]},
-            "`spark_config` in the profile has to be a mapping of keys to values, and is a list.",
+            "`spark_config` in the profile has to be a mapping of keys to values, but is a list.",
         ),
         (
             {"catalog_properties": "uri=x;password=opensesame"},
-            "`catalog_properties` in the profile has to be a mapping of keys to values, and is a text.",
+            "`catalog_properties` in the profile has to be a mapping of keys to values, but is a string.",
         ),
         (
             {"password": {"value": "opensesame"}},
-            "`password` in the profile has to be a text or nothing, and is a mapping of keys to values.",
+            "`password` in the profile has to be a string or nothing, but is a mapping of keys to values.",
         ),
-        ({"port": "opensesame"}, "`port` in the profile has to be a whole number, and is a text."),
+        ({"port": "opensesame"}, "`port` in the profile has to be a whole number, but is a string."),
         (
             {"server_side_parameters": {"spark.token": ["opensesame"]}},
-            "`server_side_parameters.spark.token` in the profile has to be a text, and is a list.",
+            "`server_side_parameters.spark.token` in the profile has to be a string, but is a list.",
         ),
         (
             {"method": "opensesame"},
-            "`method` of a sparkevolve profile is session or thrift, not something else.",
+            "`method` in the profile has to be session or thrift, but is something else.",
         ),
     ],
 )

@@ -225,7 +225,7 @@ class SparkEvolveCredentials(SparkCredentials):
 
 # JSON schema's names of types, as one writes them in YAML.
 _TYPES = {
-    "string": "a text",
+    "string": "a string",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -241,8 +241,8 @@ def _what_is_wrong(path: str, error: ValidationError) -> str:
     if error.validator == "required":
         return str(error.message)  # the name of what is missing
     if error.validator == "enum":
-        return f"`{path}` of a sparkevolve profile is {' or '.join(_METHODS)}, not something else."
+        return f"`{path}` in the profile has to be {' or '.join(_METHODS)}, but is something else."
     schemas = [error.schema, *error.schema.get("anyOf", ())]
     wanted = [_TYPES[schema["type"]] for schema in schemas if schema.get("type") in _TYPES]
     given = _TYPES[_YAML_TYPES.get(type(error.instance), "null")]
-    return f"`{path}` in the profile has to be {' or '.join(wanted)}, and is {given}."
+    return f"`{path}` in the profile has to be {' or '.join(wanted)}, but is {given}."
