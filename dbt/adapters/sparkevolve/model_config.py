@@ -195,9 +195,8 @@ def _are_renames(value: Any) -> bool:
 
 
 def _are_docs(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        name in ("relation", "columns") and isinstance(is_on, bool) for name, is_on in value.items()
-    )
+    # dbt passes over other names than `relation` and `columns`.
+    return isinstance(value, Mapping) and all(isinstance(is_on, bool) for is_on in value.values())
 
 
 _NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
