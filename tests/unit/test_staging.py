@@ -82,7 +82,12 @@ def test_a_staged_batch_is_a_table_whatever_its_target_is() -> None:
 
 def test_a_staged_batch_names_its_owner_and_counts_nulls() -> None:
     properties = staging_properties()
-    assert properties.keys() == {"sparkevolve.staging-owner", "write.metadata.metrics.default"}
+    assert properties.keys() == {
+        "sparkevolve.staging-owner",
+        "write.metadata.metrics.default",
+        "write.wap.enabled",
+    }
+    assert properties["write.wap.enabled"] == "false"
     assert properties["write.metadata.metrics.default"] == "counts"
     host, pid, process = properties[OWNER_PROPERTY].split(":")
     assert (host, int(pid)) == (HOST, os.getpid())

@@ -76,6 +76,9 @@ def staging_properties(keys: Sequence[str] = ()) -> dict[str, str]:
     return {
         OWNER_PROPERTY: f"{HOST}:{os.getpid()}:{PROCESS}",
         "write.metadata.metrics.default": "counts",
+        # A catalog may turn it on for all new tables (`table-default.`): with `spark.wap.branch` or
+        # `spark.wap.id` in the session the rows would not be on `main`, and the batch be taken for empty.
+        "write.wap.enabled": "false",
         **bounds,
     }
 
