@@ -30,7 +30,8 @@ demo: $(VENV)/.installed ## Load five releases of a data set, keep every column,
 
 .PHONY: test
 test: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/unit
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/functional
 
 .PHONY: test-unit
 test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds
