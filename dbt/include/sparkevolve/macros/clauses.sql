@@ -95,9 +95,9 @@
 {%- endmacro %}
 
 
-{# Where another format than Iceberg takes descriptions by a statement of their own. #}
+{# Where descriptions take a statement of their own: in another format, and in another catalog than the profile's. #}
 {% macro sparkevolve__alter_column_comment(relation, column_dict) %}
-  {% if config.get('file_format') in ['delta', 'hudi'] %}
+  {% if config.get('file_format') in ['delta', 'hudi', 'iceberg'] %}
     {% for name, column in column_dict.items() %}
       {% call statement('alter_column_comment') %}
         alter table {{ relation }} change column {{ adapter.quote(name) }}
