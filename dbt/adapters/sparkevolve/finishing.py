@@ -260,6 +260,9 @@ class FinishingAdapter(IncrementalAdapter):
         if isinstance(exc, AfterLoadError | RunCancelledError):
             # They say what readers see.
             return exc
+        if isinstance(exc, ConnectionLostError) and node.outcome is None:
+            # Whether the statement has taken effect nobody knows, and the error says so.
+            return exc
         text = str(getattr(exc, "msg", "") or exc) or type(exc).__name__
         if node.outcome is not None:
             return node.outcome.error(text)

@@ -396,16 +396,16 @@ class IncrementalAdapter(PlanningAdapter):
         lost: ConnectionLostError | None = None
         for _ in range(_MOST_CONNECTIONS_LOST):
             self.connections.reconnect()
-            if load.has_committed(step, self.catalog.head(load.target, str(load.branch))):
-                return _done()
-            logger.info(
-                f"The connection to Spark was lost: loading into {load.target} again, on a new branch"
-            )
-            load.cut_again()
             try:
-                # A new connection is a new session.
+                # A new connection is a new session, for the statements that follow as well.
                 if load.partition_overwrite:
                     self.set_partition_overwrite(load.partition_overwrite)
+                if load.has_committed(step, self.catalog.head(load.target, str(load.branch))):
+                    return _done()
+                logger.info(
+                    f"The connection to Spark was lost: loading into {load.target} again, on a new branch"
+                )
+                load.cut_again()
                 return self._run_steps(load, step)
             except ConnectionLostError as exc:
                 lost = exc

@@ -134,7 +134,10 @@ class ThriftHandle(PyhiveConnectionWrapper):
             mode: ``static``, ``dynamic``, or None for what it was: RESET would go to what the server says,
                 not to what the profile or a hook has set.
         """
-        if mode is not None and self._overwrite_mode is None:
+        if self._overwrite_mode is None:
+            if mode is None:
+                # The connection that was told is lost, and this one has what the profile says.
+                return
             self._overwrite_mode = self.settings(PARTITION_OVERWRITE_MODE)[PARTITION_OVERWRITE_MODE]
         self.execute(f"SET {PARTITION_OVERWRITE_MODE}={mode or self._overwrite_mode}")
         if mode is None:
