@@ -697,6 +697,22 @@ def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
     assert adapter.connections.sent[1:] == ["-- reconnect", "-- dynamic", *load.steps]
 
 
+def test_what_follows_a_lost_statement_that_has_committed_overwrites_the_same(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    load = start(ROW, strategy="insert_overwrite", partition_by=None)
+
+    def cuts(sql: str) -> None:
+        cut(other, load)
+        raise LOST
+
+    adapter.connections.answers = [cuts]
+    for sql in load.steps:
+        adapter.execute(sql)
+    first, second = load.steps
+    assert adapter.connections.sent == [first, "-- reconnect", "-- static", second]
+
+
 VIOLATION = DbtRuntimeError("[MERGE_CARDINALITY_VIOLATION] The ON search condition of the MERGE")
 
 
