@@ -4,9 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from py4j.java_gateway import JavaGateway
+from py4j.protocol import Py4JJavaError
 
+from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.session import _translated
 from tests.functional.harness import Scenario
+from tests.functional.servers import java
 from tests.functional.worker import Worker
 
 OLD = "select 1 as id, 'a' as v, 10 as gone union all select 2, 'b', 20"
@@ -145,6 +150,28 @@ def test_a_session_that_loses_its_spark(method: str, scenario: Scenario) -> None
     assert scenario.tables() == ["t"]
     scenario.run()
     assert scenario.rows() == REPLACED_ROWS
+
+
+def test_java_may_end_before_it_says_why() -> None:
+    """An exception's text is asked of Java; so are its causes, which can be all that there is to say."""
+    gateway = JavaGateway.launch_gateway(java_path=java(), die_on_exit=True)
+    try:
+        future = gateway.jvm.java.util.concurrent.CompletableFuture()
+        disk = gateway.jvm.java.io.IOException("No space left on device")
+        future.completeExceptionally(
+            gateway.jvm.java.lang.RuntimeException("Exception thrown in awaitResult: ", disk)
+        )
+        with pytest.raises(Py4JJavaError) as raised:
+            future.get()
+        error = _translated(raised.value, "select 1")
+        assert isinstance(error, StatementError)
+        assert str(error).splitlines()[-1].strip() == "Caused by: No space left on device"
+    finally:
+        gateway.java_process.kill()
+        gateway.java_process.wait(60)
+    error = _translated(raised.value, "select 1")
+    assert isinstance(error, SessionEndedError)
+    assert "Spark, which ran inside this process, has ended (" in str(error)
 
 
 def test_a_driver_that_runs_out_of_memory(

@@ -116,9 +116,26 @@ Caused by: java.io.IOException: Failed to commit: no space left on device
 """
 
 
+AWAITED = """\
+org.apache.spark.SparkException: Exception thrown in awaitResult: \x20
+Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] no uuid: nope SQLSTATE: P0001
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "short"),
     [
+        pytest.param(AWAITED, "[USER_RAISED_EXCEPTION] no uuid: nope SQLSTATE: P0001", id="another thread"),
+        pytest.param(
+            f"org.apache.spark.SparkException: Exception thrown in awaitResult: {JOB}",
+            "Empty name",
+            id="a job of another thread",
+        ),
+        pytest.param(
+            "org.apache.spark.SparkException: Exception thrown in awaitResult: ",
+            "org.apache.spark.SparkException: Exception thrown in awaitResult:",
+            id="nothing said",
+        ),
         pytest.param(PY4J, "Cannot find field 'x' in struct: struct<1: id: optional int>", id="py4j"),
         pytest.param(JOB, "Empty name", id="failed job"),
         pytest.param(

@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnsupportedVersionError,
 )
 from dbt.adapters.sparkevolve.session import (
+    _alive,
     _translated,
     iceberg_runtime,
     java_version,
@@ -416,6 +417,23 @@ def test_a_value_goes_to_spark_without_loss(value: object, literal: object) -> N
     ],
 )
 def test_spark_that_has_ended_is_told_from_one_that_refuses(exc: Exception, ended: bool) -> None:
-    error = _translated(str(exc), exc, "select 1")
+    error = _translated(exc, "select 1")
     assert isinstance(error, SessionEndedError if ended else StatementError)
     assert error.statement == "select 1"
+
+
+class EndedWithoutText(RuntimeError):
+    """As PySpark's own: its text is asked of Java when it is wanted, which is after Java's end."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_spark_may_end_before_it_is_asked_for_a_text() -> None:
+    error = _translated(EndedWithoutText(), "select 1")
+    assert isinstance(error, SessionEndedError)
+    assert "has ended ([Errno 111] Connection refused)" in str(error)
+    with pytest.raises(SessionEndedError), _alive():
+        raise EndedWithoutText
+    with pytest.raises(ValueError, match="another"), _alive():
+        raise ValueError("another")

@@ -21,6 +21,8 @@ _FRAME = re.compile(r"^\s+(?:at [\w$.<>/]+\(|\.\.\. \d+ more|Suppressed: )|^JVM 
 _SERVER = re.compile(
     r"^(?:[\w.$]+(?:Exception|Error): +)?(?:Error running query|Failed to open new session): +"
 )
+# Of Spark's own threads, in front of the text of the cause, or with nothing but the cause after it.
+_AWAIT = re.compile(r"^(?:[\w.$]+: +)?Exception thrown in awaitResult: *\n?")
 _JOB = re.compile(
     r"^(?:[\w.$]+: )?Job aborted due to stage failure: .*?most recent failure: Lost task .*?"
     r"\(TID \d+\) \([^)]*\): ",
@@ -826,12 +828,12 @@ def short_message(text: str) -> str:
     heads: list[str] = []
     for part in re.split(r"^Caused by: ", clean(text), flags=re.MULTILINE):
         head = _FRAME.split(part, maxsplit=1)[0].replace("\nDriver stacktrace:", "").strip()
-        for noise in (_SERVER, _JOB, _CLASS):
+        for noise in (_SERVER, _AWAIT, _JOB, _CLASS):
             head = noise.sub("", head, count=1)
         head = _PLAN.sub(r"\1", head).strip()
         if head and not any(head in known for known in heads):
             heads = [known for known in heads if known not in head] + [head]
-    message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:])
+    message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:]) or clean(text).strip()
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
 
 

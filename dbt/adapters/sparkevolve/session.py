@@ -55,6 +55,8 @@ OLDEST_ICEBERG_FOR_SQLITE = (1, 11)
 JAVA_VERSIONS = (17, 21)
 # A jar that has not grown for so long is not being written any more.
 _STALLED_SECONDS = 5
+# Java lets an exception be its own cause.
+_MOST_CAUSES = 20
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -219,10 +221,11 @@ class SessionRegistry:
             # Spark keeps the folder of its default database there, whichever the catalog.
             embedded.make_private(base_dir / embedded.FOLDER)
             settings.prepare()
-            session = _start(config, self._started_with)
-            stated = {*map(str, spark_config), *parameters, "spark.jars", "spark.jars.packages"}
-            self._started_with.warn_of_what_stays(session, config, stated)
-            _check_iceberg(session, settings)
+            with _alive():
+                session = _start(config, self._started_with)
+                stated = {*map(str, spark_config), *parameters, "spark.jars", "spark.jars.packages"}
+                self._started_with.warn_of_what_stays(session, config, stated)
+                _check_iceberg(session, settings)
             self._sessions[key] = session
             return session
 
@@ -440,8 +443,6 @@ class SessionHandle(SparkConnectionWrapper):
 
     @contextmanager
     def _watched(self) -> Generator[None, None, None]:
-        from pyspark.errors import PySparkException
-
         running = self._running
         running.is_under_way = True
         try:
@@ -456,9 +457,7 @@ class SessionHandle(SparkConnectionWrapper):
         except Exception as exc:
             if self._cancellation.is_cancelled:
                 raise stopped(running.sql) from exc
-            # py4j raises its own class for what Spark does not translate, Iceberg's exceptions among it.
-            message = str(exc) if isinstance(exc, PySparkException) else _java_message(exc)
-            raise _translated(message, exc, running.sql) from safe(exc)
+            raise _translated(exc, running.sql) from safe(exc)
         finally:
             running.is_under_way = False
 
@@ -475,24 +474,27 @@ class SessionHandle(SparkConnectionWrapper):
             self._session = self._default
             return
         wanted = {PARTITION_OVERWRITE_MODE: mode}
-        session = self._configured(wanted)
-        _take_settings(session, self._default, wanted)
+        with _alive():
+            session = self._configured(wanted)
+            _take_settings(session, self._default, wanted)
         self._session = session
 
     def change_setting(self, name: str, value: str | None) -> str | None:
         """Give a setting a value, or with None the one of Spark; return what was set, None if nothing was."""
-        settings = _settings_of(self._session)
-        before: str | None = settings.get(name)
-        if value is None:
-            settings.remove(name)
-        else:
-            settings.put(name, value)
-        return before
+        with _alive():
+            settings = _settings_of(self._session)
+            before: str | None = settings.get(name)
+            if value is None:
+                settings.remove(name)
+            else:
+                settings.put(name, value)
+            return before
 
     def setting(self, name: str) -> str | None:
         """Return the value of a setting in this session, None if it has none."""
-        value: str | None = self._session.conf.get(name, None)
-        return value
+        with _alive():
+            value: str | None = self._session.conf.get(name, None)
+            return value
 
     def finish(self) -> None:
         """Run a query whose rows nobody fetches to its end: Spark has only planned it so far.
@@ -532,14 +534,16 @@ class SessionHandle(SparkConnectionWrapper):
     @property
     def description(self) -> Any:
         """Name and type of each column of the result, as the DB API describes them."""
-        fields = self._result.schema.fields if self._result is not None else []
+        with _alive():
+            fields = self._result.schema.fields if self._result is not None else []
         return [(f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields]
 
     @property
     def schema_json(self) -> str:
         """The names and types of the result's columns, as Spark writes them in JSON."""
         assert self._result is not None
-        return str(self._result._jdf.schema().json())
+        with _alive():
+            return str(self._result._jdf.schema().json())
 
     def cancel(self) -> None:
         """Stop what this connection is running, from whatever thread."""
@@ -626,10 +630,32 @@ def literal_value(value: Any) -> Any:
     return str(value)
 
 
-def _translated(message: str, exc: Exception, sql: str = "") -> DbtRuntimeError:
-    if _has_ended(message, exc):
+def _translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
+    """Return what dbt shows of an exception that came out of PySpark."""
+    message, cause = _answer(exc)
+    if _has_ended(message, cause):
         return SessionEndedError(sql, short_message(message))
     return StatementError(short_message(message), sql)
+
+
+@contextmanager
+def _alive() -> Generator[None, None, None]:
+    """Say of calls of Java, other than statements, that Spark has ended if that is why they fail."""
+    try:
+        yield
+    except Exception as exc:
+        message, cause = _answer(exc)
+        if _has_ended(message, cause):
+            raise SessionEndedError("", short_message(message)) from safe(exc)
+        raise
+
+
+def _answer(exc: Exception) -> tuple[str, Exception]:
+    """Return an exception's text, and what to judge it by: Java may have ended before it is asked for it."""
+    try:
+        return _message_of(exc), exc
+    except Exception as unanswered:
+        return str(unanswered), unanswered
 
 
 def _has_ended(message: str, exc: Exception) -> bool:
@@ -642,9 +668,21 @@ def _has_ended(message: str, exc: Exception) -> bool:
     return type(exc) is Py4JError and "Trace:" not in message
 
 
-def _java_message(exc: Exception) -> str:
-    java_exception = getattr(exc, "java_exception", None)
-    return str(java_exception.toString()) if java_exception is not None else str(exc)
+def _message_of(exc: Exception) -> str:
+    """Return the text of an exception and of its causes, in the way that Java prints them.
+
+    py4j raises a class of its own for what PySpark does not translate, Iceberg's exceptions and those that
+    Spark has wrapped for another thread among it; their text is often that of the cause alone.
+    """
+    from pyspark.errors import PySparkException
+
+    java = getattr(exc, "java_exception", None)
+    if java is None or isinstance(exc, PySparkException):
+        return str(exc)
+    texts = [str(java.toString())]
+    while len(texts) < _MOST_CAUSES and (java := java.getCause()) is not None:
+        texts.append(f"Caused by: {java.toString()}")
+    return "\n".join(texts)
 
 
 def _text(value: Any) -> str:
