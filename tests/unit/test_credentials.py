@@ -81,6 +81,66 @@ def test_a_timeout_that_nothing_could_meet_is_refused(timeout: str) -> None:
     assert getattr(credentials({**THRIFT, timeout: 0.5}), timeout) == 0.5
 
 
+NUMBERS = {
+    "query_timeout": {
+        value: f"`query_timeout` in the profile has to be more than 0 seconds, and is {value}: nothing "
+        "answers in no time."
+        for value in (0, -1)
+    },
+    "response_timeout": {
+        float("inf"): "`response_timeout` in the profile is inf: it can be 31536000 seconds at most.",
+        float("nan"): "`response_timeout` in the profile has to be more than 0 seconds, and is nan: nothing "
+        "answers in no time.",
+    },
+    "poll_interval": {
+        value: f"`poll_interval` in the profile is {value!r}: it has to be a number of seconds above 0."
+        for value in (0.0, -1.0, float("nan"), float("inf"))
+    },
+    "connect_retries": {-1: "`connect_retries` in the profile is -1: it has to be 0 or more."},
+    "port": {
+        value: f"`port` in the profile is {value}: it has to be a number up to 65535."
+        for value in (-1, 65536)
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [(setting, value, text) for setting, found in NUMBERS.items() for value, text in found.items()],
+)
+def test_numbers_with_which_nothing_works_are_refused(setting: str, value: float, message: str) -> None:
+    error = refused({**THRIFT, setting: value})
+    assert (error.setting, error.msg) == (setting, message)
+
+
+@pytest.mark.parametrize("output", [SESSION, THRIFT])
+@pytest.mark.parametrize("host", ["", " "])
+def test_a_host_is_a_name(output: dict[str, Any], host: str) -> None:
+    error = refused({**output, "host": host})
+    assert (error.setting, error.msg) == ("host", "`host` of the profile names no server.")
+
+
+def test_a_schema_needs_a_name() -> None:
+    error = refused({**SESSION, "schema": ""})
+    assert (error.setting, error.msg) == (
+        "schema",
+        "`schema` of the profile is '', and a schema needs a name.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "nothing"), ([1], "a list"), ({"a": 1}, "a mapping of keys to values")]
+)
+def test_a_setting_of_spark_is_one_value(value: Any, kind: str) -> None:
+    """As text a None would be the value `None`."""
+    error = refused({**SESSION, "spark_config": {"spark.executor.cores": value}})
+    assert (error.setting, error.msg) == (
+        "spark_config",
+        "`spark.executor.cores` in `spark_config` has to be a string, a number, or true or false, but is "
+        f"{kind}.",
+    )
+
+
 def test_the_poll_interval_may_be_a_fraction() -> None:
     assert credentials(SESSION).poll_interval == 5
     assert credentials({**SESSION, "poll_interval": 0.5}).poll_interval == 0.5

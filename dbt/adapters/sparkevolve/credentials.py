@@ -20,6 +20,9 @@ logger = AdapterLogger("SparkEvolve")
 
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANSI = "spark.sql.ansi.enabled"
+# A year: sockets do not take times without an end.
+_MOST_SECONDS = 31_536_000
+_LAST_PORT = 65_535
 _METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
 
 
@@ -146,14 +149,16 @@ class SparkEvolveCredentials(SparkCredentials):
                 "database",
                 f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
             )
-        for timeout in ("connect_timeout", "response_timeout", "catalog_timeout"):
-            if not getattr(self, timeout) > 0:
+        self._check_numbers()
+        if self.host is not None and not self.host.strip():
+            raise ProfileError("host", "`host` of the profile names no server.")
+        for key, value in self.spark_config.items():
+            if not isinstance(value, str | bool | int | float):
                 raise ProfileError(
-                    timeout,
-                    f"`{timeout}` in the profile has to be more than 0 seconds, and is "
-                    f"{getattr(self, timeout)!r}: nothing answers in no time.",
+                    "spark_config",
+                    f"`{key}` in `spark_config` has to be a string, a number, or true or false, but is "
+                    f"{_TYPES[_YAML_TYPES.get(type(value), 'null')]}.",
                 )
-        for key in self.spark_config:
             meant = near_miss_of_spark(str(key), self.catalog)
             if meant is not None:
                 raise ProfileError(
@@ -176,6 +181,41 @@ class SparkEvolveCredentials(SparkCredentials):
         problem = schema_problem(str(self.schema), self.catalog, settings.kind, catalogs)
         if problem:
             raise ProfileError("schema", f"`schema` of the profile is {self.schema!r}, and {problem}")
+
+    def _check_numbers(self) -> None:
+        """Refuse numbers with which nothing works, or a loop never waits.
+
+        Raises:
+            ProfileError: which setting is one.
+        """
+        for timeout in ("connect_timeout", "response_timeout", "catalog_timeout", "query_timeout"):
+            seconds = getattr(self, timeout)
+            if seconds is not None and not seconds > 0:
+                raise ProfileError(
+                    timeout,
+                    f"`{timeout}` in the profile has to be more than 0 seconds, and is "
+                    f"{seconds!r}: nothing answers in no time.",
+                )
+            if seconds is not None and seconds > _MOST_SECONDS:
+                raise ProfileError(
+                    timeout,
+                    f"`{timeout}` in the profile is {seconds!r}: it can be {_MOST_SECONDS} seconds at most.",
+                )
+        if not 0 < self.poll_interval <= _MOST_SECONDS:
+            raise ProfileError(
+                "poll_interval",
+                f"`poll_interval` in the profile is {self.poll_interval!r}: it has to be a number of seconds "
+                "above 0.",
+            )
+        if self.connect_retries < 0:
+            raise ProfileError(
+                "connect_retries",
+                f"`connect_retries` in the profile is {self.connect_retries}: it has to be 0 or more.",
+            )
+        if not 0 <= self.port <= _LAST_PORT:
+            raise ProfileError(
+                "port", f"`port` in the profile is {self.port}: it has to be a number up to {_LAST_PORT}."
+            )
 
     @property
     def type(self) -> str:

@@ -94,6 +94,8 @@ def schema_problem(schema: str, catalog: str, kind: str, catalogs: Collection[st
         catalogs: names of all catalogs that Spark is known to have.
     """
     levels = namespace(schema)
+    if not schema:
+        return "a schema needs a name."
     is_broken = "." in schema and levels == (schema,)
     if is_broken or any(not level.strip() for level in levels):
         return (
