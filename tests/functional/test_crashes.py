@@ -35,6 +35,8 @@ KILLS = [
     ("cut", DELETE_INSERT, EVOLVED_ROWS, 1, REPLACED_ROWS),
     ("deleted", DELETE_INSERT, EVOLVED_ROWS, 1, REPLACED_ROWS),
     ("deleted", KEEP, EVOLVED_ROWS, 1, KEPT_ROWS),
+    # What the model does not return is nowhere else: not even here does the DELETE have its own commit.
+    ("deleted", {**KEEP, "publish": "direct"}, EVOLVED_ROWS, 1, KEPT_ROWS),
     ("inserted", DELETE_INSERT, EVOLVED_ROWS, 1, REPLACED_ROWS),
     ("inserted", APPEND, EVOLVED_ROWS, 1, APPENDED_ROWS),
     ("merged", MERGE, EVOLVED_ROWS, 1, KEPT_ROWS),

@@ -63,23 +63,21 @@ class Load:
     ended_at: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self.branch = branches.branch_name() if self._needs_branch else None
+        on_branch = self.is_published and is_loaded(self.batch, self.settings)
+        self.branch = branches.branch_name() if on_branch else None
 
     def elapsed_ms(self) -> int:
         """Return how long ago the last statement ended, in milliseconds."""
         return int((time.monotonic() - self.ended_at) * 1000)
 
     @property
-    def _needs_branch(self) -> bool:
-        """Whether a branch is cut: also to read the rows before the DELETE, where that has its own commit."""
-        if not is_loaded(self.batch, self.settings):
-            return False
-        return self.is_published or keeps_values(self.plan, self.settings)
-
-    @property
     def is_published(self) -> bool:
-        """Whether the batch goes into a branch, and becomes visible when that is published."""
-        return bool(self.settings["publish"] == "branch")
+        """Whether the batch goes into a branch, and becomes visible when that is published.
+
+        Values that the model does not return are nowhere but in the rows that are deleted. A run that ended
+        between a DELETE and an INSERT of their own commits would take them away, whoever ran it again.
+        """
+        return self.settings["publish"] == "branch" or keeps_values(self.plan, self.settings)
 
     @property
     def changes(self) -> list[str]:
@@ -198,19 +196,16 @@ class Load:
     @property
     def written(self) -> str:
         """The rendered name of what is written: the branch, or the table itself."""
-        if self.branch is None or not self.is_published:
+        if self.branch is None:
             return str(self.target)
         return sql.branch_of(str(self.target), self.branch)
 
     @property
     def statements(self) -> list[str]:
         """The statements that load the batch, to be run one by one in this order."""
-        previous = str(self.target)
-        if self.branch is not None and not self.is_published:
-            previous = sql.branch_of(previous, self.branch)
         return load_statements(
             self.written,
-            previous,
+            str(self.target),
             self.staged,
             self.batch,
             self.plan,

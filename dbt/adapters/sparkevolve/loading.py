@@ -205,9 +205,12 @@ def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
 
 
 def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
-    """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing."""
+    """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing.
+
+    Not under `--empty`, where dbt has made what the model reads look empty.
+    """
     replaces = settings["strategy"] == MICROBATCH or partition_overwrite(settings) == "static"
-    return batch.rows > 0 or replaces
+    return batch.rows > 0 or (replaces and not settings.get("is_sampled_empty"))
 
 
 def keeps_values(plan: EvolutionPlan, settings: Mapping[str, Any]) -> bool:

@@ -57,6 +57,7 @@ class Node:
         nulls: the columns of the model that are a bare NULL.
         outcome: what is visible already, and what is still to be done; None before that.
         gone: the table that dbt compiled the model for, if it is not there any more.
+        is_continued: whether an earlier dbt command has loaded other batches of the model, which stay.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
@@ -65,6 +66,7 @@ class Node:
     nulls: tuple[str, ...] = ()
     outcome: Outcome | None = None
     gone: SparkEvolveRelation | None = None
+    is_continued: bool = False
 
 
 class PlanningAdapter(ListingAdapter):
@@ -99,7 +101,18 @@ class PlanningAdapter(ListingAdapter):
             raise ForeignCatalogError(str(relation), str(node.database), self.catalog.name)
         if config.get("file_format") is None:
             config.model.config["file_format"] = DEFAULT_FILE_FORMAT
-        self._nodes[threading.get_ident()] = Node()
+        # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
+        is_continued = getattr(node, "previous_batch_results", None) is not None
+        self._nodes[threading.get_ident()] = Node(is_continued=is_continued)
+
+    @available.parse(lambda *a, **k: False)
+    def is_continued(self) -> bool:
+        """Tell whether this node goes on with a model of which another dbt command has loaded batches.
+
+        A full refresh that failed half-way is retried with its `--full-refresh`, and dbt would run the first
+        of the batches that are left as one: it would replace all that the others have loaded.
+        """
+        return self._node.is_continued
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Remove what the node staged, whether it ended well or not."""

@@ -1,5 +1,5 @@
 {% materialization incremental, adapter='sparkevolve', supported_languages=['sql'] -%}
-  {%- set full_refresh = should_full_refresh() -%}
+  {%- set full_refresh = should_full_refresh() and not adapter.is_continued() -%}
   {%- set settings = sparkevolve__incremental_settings(full_refresh) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
 

@@ -78,6 +78,7 @@
     'adds_again': strategy == 'append' or (strategy in ['delete+insert', 'merge'] and not unique_key),
     'unique_key': unique_key if strategy in ['delete+insert', 'merge'] else none,
     'partition_by': config.get('partition_by'),
+    'is_sampled_empty': flags.EMPTY and not full_refresh,
     'event_time': config.get('event_time'),
     'event_time_start': config.get('__dbt_internal_microbatch_event_time_start'),
     'event_time_end': config.get('__dbt_internal_microbatch_event_time_end'),

@@ -1,0 +1,83 @@
+"""Batches that run again: `dbt retry` after a full refresh that failed half-way, and `--empty`."""
+
+from typing import Any
+
+from tests.functional.harness import Scenario
+
+DAYS = ", ".join(f"({day}, timestamp'2024-01-0{day} 05:00:00', 'v{day}')" for day in (1, 2, 3))
+BATCHES: dict[str, Any] = {
+    "unique_key": None,
+    "incremental_strategy": "microbatch",
+    "event_time": "ts",
+    "begin": "2024-01-01",
+    "batch_size": "day",
+}
+WINDOW = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-04")
+
+
+def events(scenario: Scenario) -> None:
+    scenario.file(
+        "models/events.sql",
+        "{{ config(materialized='table', event_time='ts') }}\n"
+        f"select * from values {DAYS} as source(id, ts, v)",
+    )
+
+
+def values(scenario: Scenario, name: str = "t") -> list[tuple[Any, ...]]:
+    return [(row[0], *row[2:]) for row in scenario.rows(name)]
+
+
+def test_a_full_refresh_that_is_retried_leaves_what_it_has_loaded(scenario: Scenario) -> None:
+    """Whatever the schema becomes, and also where the setting of the model asks for it."""
+    models: dict[str, dict[str, Any]] = {
+        "t": {},
+        "replaced": {"full_refresh_schema": "replace"},
+        "by_setting": {"full_refresh": True},
+    }
+    events(scenario)
+    for name, config in models.items():
+        scenario.model("select id, ts, v, 7 as gone from {{ ref('events') }}", name, **BATCHES, **config)
+    scenario.run(*WINDOW)
+    for name, config in models.items():
+        scenario.model(
+            "select id, ts, if(id = 2, raise_error('not yet'), upper(v)) as v from {{ ref('events') }}",
+            name,
+            **BATCHES,
+            **config,
+        )
+    run = scenario.fail("-s", *models, "--full-refresh", *WINDOW)
+    assert [str(node.status) for node in run.result.result] == ["partial success"] * 3
+    for name, config in models.items():
+        scenario.model("select id, ts, upper(v) as v from {{ ref('events') }}", name, **BATCHES, **config)
+    run = scenario.dbt("retry")
+    assert run.success, run.log
+    assert run.log.count("OK created batch") == 3
+    kept = [(1, "V1", None), (2, "V2", None), (3, "V3", None)]
+    assert values(scenario) == values(scenario, "by_setting") == kept
+    assert values(scenario, "replaced") == [row[:2] for row in kept]
+    # A run of its own is a full refresh as ever.
+    scenario.run("-s", "t", "--full-refresh", "--event-time-start", "2024-01-03", *WINDOW[2:])
+    assert values(scenario) == [(3, "V3", None)]
+
+
+def test_empty_replaces_nothing_by_nothing(scenario: Scenario) -> None:
+    """`--empty` makes what a model reads look empty: that is no reason to remove rows of its table."""
+    models: dict[str, dict[str, Any]] = {
+        "t": {},
+        "direct": {"publish": "direct"},
+        "whole": {**dict.fromkeys(BATCHES), "incremental_strategy": "insert_overwrite"},
+    }
+    events(scenario)
+    for name, config in models.items():
+        scenario.model("select id, ts, v from {{ ref('events') }}", name, **{**BATCHES, **config})
+    scenario.run(*WINDOW)
+    before = {name: scenario.snapshots(name) for name in models}
+    for name, config in models.items():
+        scenario.model("select id, ts, v, 1 as n from {{ ref('events') }}", name, **{**BATCHES, **config})
+    scenario.run("-s", *models, "--empty", *WINDOW)
+    rows = [(day, f"v{day}", None) for day in (1, 2, 3)]
+    assert {name: values(scenario, name) for name in models} == dict.fromkeys(models, rows)
+    assert {name: scenario.snapshots(name) for name in models} == before
+    # What is asked for by name is done.
+    scenario.run("-s", "whole", "--empty", "--full-refresh")
+    assert values(scenario, "whole") == []
