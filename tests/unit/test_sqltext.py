@@ -28,7 +28,14 @@ from dbt.adapters.sparkevolve.evolution.sqltext import first_word, split_stateme
         ("set a=b;\nset c=d -- x\n; select 1", ["set a=b", "set c=d", "select 1"]),
         ("select /*+ broadcast(t) */ 1;", ["select /*+ broadcast(t) */ 1"]),
         ("select 4 - -1; --", ["select 4 - -1"]),
-        ("select 1 /* not closed ;", ["select 1"]),
+        # Spark has to say that it is not closed: cut off, columns would be missing in silence.
+        ("select 1 as a /* not closed ; , 2 as b", ["select 1 as a /* not closed ; , 2 as b"]),
+        ("select 1 as a /* /* */ , 2 as b", ["select 1 as a /* /* */ , 2 as b"]),
+        ("select 1 as a /*/ , 2 as b", ["select 1 as a /*/ , 2 as b"]),
+        # The sign of a hint begins no comment, also inside one, which then ends with the hint.
+        ("select 1 as a /* /*+ x(t) */ , 2 as b; -- c", ["select 1 as a /* /*+ x(t) */ , 2 as b"]),
+        ("select /*+ x(t) /* ; */ -- */ ; \n */ 1; /* c */", ["select /*+ x(t) /* ; */ -- */ ; \n */ 1"]),
+        ("select 1 as a -- no end \\\r\n, 2 as b -- c\r\n", ["select 1 as a -- no end \\\r\n, 2 as b"]),
         ("select 'not closed ; --", ["select 'not closed"]),
     ],
 )

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 
-# A line comment goes on after a backslash at the end of its line. Block comments nest, see `_block_end`.
+# A line comment goes on after a backslash at the end of its line, if that ends in a line feed alone. Block
+# comments nest, see `_block_end`. A hint, `/*+ … */`, is none: what is in it are tokens of the statement.
 _TOKEN = re.compile(
     r"""
-      (?P<space>\s+ | --(?:\\\r?\n|[^\r\n])*)
+      (?P<space>\s+ | --(?:\\\n|[^\r\n])*)
     | (?P<quoted>
           (?<!\w)[rR](?:'[^']*'|"[^"]*")
         | '(?:[^'\\]|\\.)*'
@@ -14,13 +15,13 @@ _TOKEN = re.compile(
         | `(?:[^`]|``)*`
       )
     | (?P<end>;)
-    | (?P<block>/\*)
+    | (?P<block>/\*(?!\+))
     | (?P<word>\w+)
     | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLOCK_EDGE = re.compile(r"/\*|\*/")
+_BLOCK_EDGE = re.compile(r"/\*(?!\+)|\*/")
 
 
 def split_statements(sql: str) -> list[str]:
@@ -53,26 +54,31 @@ def first_word(sql: str) -> str:
 
 
 def _tokens(sql: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the kind, the start and the end of each token; block comments count as space."""
+    """Yield the kind, the start and the end of each token; block comments count as space.
+
+    One that is not closed does not: cut off, it would take what follows it away, and Spark would not say so.
+    """
     position = 0
     while position < len(sql):
         match = _TOKEN.match(sql, position)
         assert match is not None
         kind, stop = str(match.lastgroup), match.end()
         if kind == "block":
-            stop = _block_end(sql, position)
-            # A hint is part of its statement.
-            kind = "other" if sql.startswith("/*+", position) else "space"
+            end = _block_end(sql, position)
+            kind, stop = ("space", end) if end is not None else ("other", len(sql))
         yield kind, position, stop
         position = stop
 
 
-def _block_end(sql: str, start: int) -> int:
-    """Return where the block comment that begins at ``start`` ends; the end of the text if it does not."""
+def _block_end(sql: str, start: int) -> int | None:
+    """Return where the block comment that begins at ``start`` ends; None if it does not.
+
+    Another one in it nests; a hint in it does not, and ends both.
+    """
     depth, position = 0, start
     while (edge := _BLOCK_EDGE.search(sql, position)) is not None:
         depth += 1 if edge[0] == "/*" else -1
         position = edge.end()
         if depth == 0:
             return position
-    return len(sql)
+    return None
