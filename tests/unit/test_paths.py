@@ -466,12 +466,19 @@ _OUTER = StructType(NestedField(3, "element", _INNER, required=False))
 _LIST = StructType(NestedField(3, "element", array(4, INT), required=False))
 # Called ELEMENT.ELEMENT.ELEMENT.ELEMENT, the inner list and its elements have paths that differ just in case.
 _LISTS = Schema(NestedField(1, "element", array(2, _LIST), required=False))
+# The short path of the first field in it is the full path of the second one, before a rename and after it.
+_PAIR = StructType(
+    NestedField(3, "element.b", INT, required=False),
+    NestedField(4, "b", StructType(NestedField(5, "a", INT, required=False)), required=False),
+)
+_PAIRS = Schema(NestedField(1, "a.element", ListType(2, _PAIR, element_required=False), required=False))
 _ELEMENTS = Schema(NestedField(1, "a", ListType(2, _OUTER, element_required=False), required=False))
 
 
 @_rule
 @given(wanted=_renames())
 @example(wanted=(_ELEMENTS, "a.element.element", "a"))
+@example(wanted=(_PAIRS, "a.element", "b"))
 @example(wanted=(_LISTS, "element.element.element", "ELEMENT.ELEMENT.ELEMENT.ELEMENT"))
 def test_a_rename_is_refused_just_if_iceberg_could_not_tell_the_fields_apart(
     memory: Catalog, wanted: tuple[Schema, str, str]

@@ -56,9 +56,10 @@ class _Held:
     def is_beside(self, other: "_Held") -> bool:
         """Tell whether this path, the new one, can be where the other is."""
         same_side = (self.by is Holder.MODEL) == (other.by is Holder.MODEL)
-        # Iceberg prefers full paths, and readers may use the table's short ones: those must not be hidden.
+        # Iceberg prefers full paths, and readers may use the table's short ones: those must not be hidden,
+        # but for those that a rename of this run makes, which nobody has used.
         is_hidden = self.text == other.text and (self.is_short or other.is_short)
-        is_harmless = is_hidden and not (other.is_short and other.by is Holder.TABLE)
+        is_harmless = is_hidden and not (other.is_short and other.by is Holder.TABLE and not other.renames)
         return is_harmless or (same_side and self.field_id == other.field_id)
 
     def replaces(self, other: "_Held", own: frozenset[int]) -> bool:
