@@ -78,6 +78,31 @@ def nothing_known() -> Iterator[None]:
         ("the token: lost", "the token: lost"),
         ("Basic rules of the bearer of it", "Basic rules of the bearer of it"),
         ("unique_key=id", "unique_key=id"),
+        # brackets belong to the text around if they close what is open there
+        ("(see http://h?token=abc)", "(see http://h?token=*****)"),
+        ("{password=a(b)c, x=1}", "{password=*****, x=1}"),
+        ("Map(s3.session-token -> abc, x -> 1)", "Map(s3.session-token -> *****, x -> 1)"),
+        ("authorization=Bearer abc", "authorization=Bearer *****"),
+        ("Authorization: token abc", "Authorization: token *****"),
+        # Basic authentication is the Base64 of a user and a password
+        ("sent Basic bWU6b3BlbnNlc2FtZQ== again", "sent Basic ***** again"),
+        ("basic knowledge1234 and bearer bonds2024", "basic knowledge1234 and bearer bonds2024"),
+        ("sent bearer 0123456789abcdef", "sent bearer *****"),
+        # SQL, with a column on both sides
+        ("on a.token_id=b.token_id and a.token=b.token", "on a.token_id=b.token_id and a.token=b.token"),
+        ("on (t.Password=S.PASSWORD)", "on (t.Password=S.PASSWORD)"),
+        ("set access_token=src.tok, secret=b.secret", "set access_token=src.tok, secret=b.secret"),
+        ("where a.authorization=b.authorization", "where a.authorization=b.authorization"),
+        ("where\n  token=new_rows.t", "where\n  token=new_rows.t"),
+        ("transform(tokens, token -> upper(token))", "transform(tokens, token -> upper(token))"),
+        ("max_tokens=100 token_count=5 secretary=x", "max_tokens=100 token_count=5 secretary=x"),
+        ("|-- authorization: string (nullable = true)", "|-- authorization: string (nullable = true)"),
+        ("2: authorization: optional string", "2: authorization: optional string"),
+        # which is told from a setting by more than a dot
+        ("and token=eyJhbGciOiJI.eyJzdWIi9.SflKx2", "and token=*****"),
+        ("s3.session-token=abc.def", "s3.session-token=*****"),
+        ("user=me password=summer.time dbname=d", "user=me password=***** dbname=d"),
+        ("where token='abc' or password=abc", "where token='*****' or password=*****"),
     ],
 )
 def test_what_looks_like_a_secret_is_masked(text: str, cleaned: str) -> None:
@@ -110,6 +135,44 @@ def test_keys_of_other_things(key: str) -> None:
     assert not is_secret_key(key)
 
 
+NAMES = st.from_regex(r"[a-z][a-z_]{0,9}|[A-Z][A-Z_]{0,9}|[a-z]{1,5}[A-Z][a-z]{1,5}", fullmatch=True)
+SECRET_COLUMNS = st.sampled_from(
+    ("token", "token_id", "ACCESS_TOKEN", "password", "pwd", "clientSecret", "api_key", "sig", "signature")
+)
+
+
+@given(left=NAMES, right=NAMES, column=SECRET_COLUMNS, other=SECRET_COLUMNS | NAMES, data=st.data())
+def test_a_condition_with_columns_on_both_sides_is_no_setting(
+    left: str, right: str, column: str, other: str, data: st.DataObject
+) -> None:
+    word = data.draw(st.sampled_from(("on ", "where ", "and (", "or not ", "when\n", "set ")))
+    before = data.draw(st.sampled_from((word, ", ", "(", "\n\t")))
+    qualified = data.draw(st.sampled_from((column, f"{left}.{column}", f"lake.{left}.{column}")))
+    for sql in (
+        f"{before}{qualified}={right}.{data.draw(st.sampled_from((column, column.upper())))} then",
+        f"{word}{qualified}={right}.{other})",
+        f"{word}{qualified}==s.{right}.{other}",
+    ):
+        assert clean(sql) == sql
+
+
+@given(
+    secret=st.text(
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+/=!$%^*~:|?", min_size=1
+    ),
+    key=st.sampled_from(
+        ("password", "s3.secret-access-key", "client_secret", "PGPASSWORD", "-Dx.trustStorePassword", "token")
+    ),
+    before=st.sampled_from(("", "http://h/?a=b&", "user=me ", "x;", "{a=b, ", "grant=on&")),
+)
+def test_what_stands_after_the_key_of_a_secret_is_masked(secret: str, key: str, before: str) -> None:
+    assume(not secret.lower().startswith(("=", "bearer", "basic")))
+    # As if it were the column of a table that has the name of the key.
+    assume(secret.lower().rpartition(".")[2] != key.lower().rpartition(".")[2])
+    text = f"{before}{key}={secret}"
+    assert clean(text) == f"{before}{key}={redaction.MASK}"
+
+
 def test_a_long_text_is_cleaned_quickly() -> None:
     text = "a" * 300_000 + "='" + "b." * 300_000 + " password=x"
     assert clean(text) == text[:-1] + "*****"
@@ -123,15 +186,25 @@ def test_a_long_text_is_cleaned_quickly() -> None:
     [
         ({"password": "sesame"}, "sesame sesames (sesame)", "***** sesames (*****)"),
         ({"password": "opensesame"}, "xopensesamex", "x*****x"),
-        # too short, or said openly: what stands before it tells
-        ({"password": "a"}, "a password=a", "a password=*****"),
+        ({"password": "cat"}, "a cat, cats", "a *****, cats"),
+        # too short, an ordinary word, or said openly: what stands before it tells
+        ({"password": "a"}, "a password=a, password a", "a password=*****, password *****"),
+        ({"password": "a"}, "Password: 'a' me:a@h a@h", "Password: '*****' me:*****@h a@h"),
+        ({"password": "dbt"}, "dbt {'password': 'dbt'} pwd is dbt", "dbt {'password': '*****'} pwd is *****"),
         (
             {"password": "dbt1", "user": "dbt1"},
             "dbt1 http://dbt1:dbt1@h/ password=dbt1",
             "dbt1 http://h/ password=*****",
         ),
+        (
+            {"password": "opensesame", "spark_config": {"spark.custom.auth": "opensesame"}},
+            "no opensesame",
+            "no *****",
+        ),
+        ({"password": "open sesame 1"}, "token 1 of 1", "token 1 of 1"),
         ({"password": "lake", "catalog": "lake"}, "`lake`.`s`", "`lake`.`s`"),
         ({"password": "password"}, "the password is wrong", "the password is wrong"),
+        ({"password": "password"}, "password = password", "password = *****"),
         ({"token": True, "password": None}, "True or None", "True or None"),
         ({"password": 123456}, "got 123456, not 1234567", "got *****, not 1234567"),
         # parts that are sent by themselves
@@ -176,6 +249,16 @@ SECRETS = st.text(
     min_size=8,
     max_size=20,
 )
+
+
+def test_secrets_that_libraries_take_from_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7")
+    monkeypatch.setenv("PGPASSWORD", "sesame12")
+    monkeypatch.setenv("SHORT_TOKEN", "abc")
+    monkeypatch.setenv("PWD", "/somewhere")
+    with knowing({}):
+        text = "wJalrXUtnFEMI/K7 sesame12 abc /somewhere"
+        assert clean(text) == "***** ***** abc /somewhere"
 
 
 @settings(deadline=None)

@@ -1,7 +1,9 @@
 """The one place that takes secrets out of texts: errors, warnings and log lines, also those of libraries."""
 
 import base64
+import binascii
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -13,12 +15,31 @@ from dbt_common.events.event_manager_client import get_event_manager
 
 MASK = "*****"
 
-# Shorter values are words of any text. They are left to the patterns, which look at what stands before them.
-_SHORTEST = 4
+# Shorter values are parts of any text. They are looked for only where it is clear that they are the secret.
+_SHORTEST = 3
 # From here on a value is looked for inside words, too.
 _UNMISTAKABLE = 8
+# So are these words, which dbt's log is full of.
 _ORDINARY = frozenset(
-    ("password", "secret", "token", "credential", "true", "false", "null", "none", "default")
+    {
+        *("password", "secret", "token", "credential", "true", "false", "null", "none", "default", "user"),
+        *("all", "and", "any", "are", "but", "for", "from", "has", "key", "log", "new", "not", "old", "one"),
+        *(
+            "row",
+            "run",
+            "set",
+            "the",
+            "was",
+            "with",
+            "dbt",
+            "sql",
+            "model",
+            "table",
+            "view",
+            "schema",
+            "spark",
+        ),
+    }
 )
 
 # Parts of the names of settings that hold a secret.
@@ -31,6 +52,12 @@ _ABOUT = r"[-_.](?:enabled|providers?|path|file|ur[il]|endpoint|server|type|clas
 _SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
 _ABOUT_A_SECRET = re.compile(rf"{_ABOUT}\Z", re.IGNORECASE)
 _KEY = rf"(?i:(?=[\w.\-]*?(?:{_SECRET}))(?![\w.\-]*{_ABOUT}(?![\w.\-]))[\w.\-]+)"
+# Names of columns and settings that only have such a word in them: ids and counts of tokens, a secretary.
+_NO_SECRET = re.compile(
+    r"(?:token|password|signature|credential)s?[-_.]?ids?\Z|(?:tokeni|secretar)\w*\Z"
+    r"|[-_.]?(?:count|counts|length|len|size|limit|number|budget|version|date|time|status|kind|policy)\Z",
+    re.IGNORECASE,
+)
 # user:password@ in a URL. What stands there in a location of Azure's is the name of a container.
 _USER_INFO = re.compile(
     r"""(?<=://)(?<!\babfs://)(?<!\babfss://)(?<!\bwasb://)(?<!\bwasbs://)[^/\s"'<>]+@"""
@@ -38,13 +65,43 @@ _USER_INFO = re.compile(
 )
 # password=..., in the query of a URL, in a connection string or in an option of Java.
 _SETTING = re.compile(
-    rf"""((?<![\w.\-]){_KEY}=)(?:(\\?["'])(?P<quoted>.*?)\2|(?P<bare>[^\s&;,"'<>()\[\]{{}}\\]+))""", re.DOTALL
+    rf"""(?<![\w.\-])(?P<key>{_KEY})==?(?:(\\?["'])(?P<quoted>.*?)\2"""
+    r"""|(?!(?i:bearer|basic)\s)(?P<bare>[^\s&;,"'<>\\]+))""",
+    re.DOTALL,
 )
 # 'password': '...', in the text of a dictionary or in JSON.
-_ENTRY = re.compile(rf"""((\\?["']){_KEY}\2\s*:\s*)(\\?["'])(?P<quoted>.*?)\3""", re.DOTALL)
+_ENTRY = re.compile(
+    rf"""(\\?["'])(?P<key>{_KEY})\1\s*:\s*(\\?["'])(?P<quoted>.*?)\3""",
+    re.DOTALL,
+)
+# s3.session-token -> ..., in Scala's text of a map. An argument of a lambda in SQL has no dot in its name.
+_ARROW = re.compile(rf"(?<![\w.\-])(?P<key>(?=\w+[.\-]){_KEY})\s*->\s*(?P<bare>[^\s,]+)")
+_SCHEME = r"(?:bearer|basic|token|digest|negotiate|ntlm)"
 _HEADER = re.compile(
-    r"""(?i:(authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic)\s+)?))[^\s"',;\\]+"""
-    r"""|(?i:(\b(?:bearer|basic)\s+))(?=[^\s"']*[\d=])[\w.~+/=\-]{8,}"""
+    rf"""(?i:(authorization\\?["']?(?:\s*:\s*\\?["']?(?:{_SCHEME}\s+)?|\s*=\s*\\?["']?{_SCHEME}\s+)))"""
+    # The type of a column of this name is none.
+    r"""(?!(?i:optional|required|string|binary|boolean|int|long|bigint|struct|array|map)\b)[^\s"',;\\]+"""
+    r"""|(?i:(\bbearer\s+))(?=[^\s"']*\d)(?:[\w.~+/=\-]{16,}|(?=\w*[.~+/=\-])[\w.~+/=\-]{8,})"""
+)
+_BASIC = re.compile(r"(?i:(\bbasic\s+))([A-Za-z0-9+/]{6,}={0,2})")
+
+# The name of a column of a table, or of its alias.
+_QUALIFIED = re.compile(r"\w+(?:\.\w+)+")
+# One of the words after which a condition or an assignment of SQL stands.
+_AFTER_WORD = re.compile(
+    r"\b(?:on|where|and|or|not|when|set|having|by|then|else|select)[\s(]*\Z", re.IGNORECASE
+)
+_NAME = re.compile(r"[a-z_][a-z_0-9]{0,40}|[A-Z_][A-Z_0-9]{0,40}|[A-Za-z_]{1,40}")
+_LONGEST_WORD = 12
+
+# Settings whose values each text has.
+_OPEN = re.compile(
+    r"(?:\A|[._\-])(?:user|username|schema|database|catalog|host|name|type|method|warehouse|port|id)\Z",
+    re.IGNORECASE,
+)
+# Variables from which libraries take their secrets (AWS_SECRET_ACCESS_KEY, PGPASSWORD); not PWD, a folder.
+_SECRET_VARIABLE = re.compile(
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|SECRET|TOKEN|CREDENTIAL|_KEY)\Z|\ADBT_ENV_SECRET_", re.IGNORECASE
 )
 
 _Class = TypeVar("_Class", bound=type)
@@ -57,16 +114,24 @@ class _Known:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._secrets: set[str] = set()
+        self._words: set[str] = set()
         self.pattern: re.Pattern[str] | None = None
+        self.after_key: re.Pattern[str] | None = None
 
-    def add(self, secrets: set[str]) -> None:
+    def add(self, secrets: set[str], words: set[str]) -> None:
+        """Look for ``secrets`` everywhere, and for ``words`` where a key says what they are."""
         with self._lock:
-            if secrets <= self._secrets:
-                return
-            self._secrets |= secrets
-            forms = {form for secret in self._secrets for form in _forms(secret)}
-            longest_first = sorted(forms, key=lambda form: (-len(form), form))
-            self.pattern = re.compile("|".join(map(_literal, longest_first)))
+            if secrets - self._secrets:
+                self._secrets |= secrets
+                self.pattern = re.compile("|".join(map(_literal, _all_forms(self._secrets))))
+            if words - self._words:
+                self._words |= words
+                forms = "|".join(map(re.escape, _all_forms(self._words)))
+                self.after_key = re.compile(
+                    rf"""((?<![\w.\-]){_KEY}\\?["'`]?(?:\s*(?:=|:|->|,|\bis\b|\bwas\b)\s*|\s+)\\?["'`]?)(?:{forms})(?!\w)"""
+                    # user:password@host, of which the host is no secret
+                    rf"|((?<=\w):)(?:{forms})(?=@)"
+                )
 
 
 _KNOWN = _Known()
@@ -75,17 +140,27 @@ _KNOWN = _Known()
 def learn(settings: Mapping[Any, Any]) -> None:
     """Take note of the secrets in a profile, and have dbt's own log lines cleaned of them.
 
-    A value that the profile also states openly, such as a password that is the user's name, is not looked
-    for: each text has it. It is masked where its key stands before it.
+    A value that is also the user's name, a schema's or the like, and an ordinary word are masked where a key
+    stands before them only: each text has them. Long secrets of the environment, which libraries read by
+    themselves, are noted too.
     """
     secrets: set[str] = set()
     stated: set[str] = set()
     for key, value, inside in _walk(settings):
         text = str(value)
-        (secrets if inside or is_secret_key(key) else stated).update(_parts(key, text))
+        if inside or is_secret_key(key):
+            secrets.update(_parts(key, text))
+        elif _OPEN.search(key):
+            stated.update(_parts(key, text))
         secrets.update(_embedded(text))
         stated.update(_open_parts(text))
-    _KNOWN.add({s for s in secrets - stated if len(s) >= _SHORTEST and s.lower() not in _ORDINARY})
+    sought = {s for s in secrets - stated if len(s) >= _SHORTEST and s.lower() not in _ORDINARY}
+    environment = {
+        value
+        for name, value in os.environ.items()
+        if _SECRET_VARIABLE.search(name) and len(value) >= _UNMISTAKABLE and value not in stated
+    }
+    _KNOWN.add(sought | environment, {s for s in secrets - sought if s})
     for logger in get_event_manager().loggers:
         if not isinstance(logger.scrubber, _Scrubber):
             logger.scrubber = _Scrubber(logger.scrubber)
@@ -96,9 +171,13 @@ def clean(text: str) -> str:
     if _KNOWN.pattern is not None:
         text = _KNOWN.pattern.sub(MASK, text)
     text = _USER_INFO.sub("", text)
-    text = _SETTING.sub(_masked, text)
-    text = _ENTRY.sub(_masked, text)
-    return _HEADER.sub(lambda found: (found[1] or found[2]) + MASK, text)
+    if _KNOWN.after_key is not None:
+        text = _KNOWN.after_key.sub(lambda found: (found[1] or found[2]) + MASK, text)
+    text = _HEADER.sub(lambda found: (found[1] or found[2]) + MASK, text)
+    text = _BASIC.sub(_masked_basic, text)
+    for pattern in (_SETTING, _ENTRY, _ARROW):
+        text = pattern.sub(_masked, text)
+    return text
 
 
 def is_secret_key(key: str) -> bool:
@@ -175,8 +254,43 @@ def _chain(exc: BaseException) -> Iterator[BaseException]:
 
 
 def _masked(found: re.Match[str]) -> str:
-    start, end = (position - found.start() for position in found.span(str(found.lastgroup)))
+    group = str(found.lastgroup)
+    start, end = (position - found.start() for position in found.span(group))
+    value = found[group]
+    if group == "bare":
+        # Of brackets those belong to the text around that close what is open there.
+        value = value.rstrip(")]}")
+        end = start + len(value)
+    if not value or _NO_SECRET.search(found["key"]) or (group == "bare" and _is_sql(found, value)):
+        return found[0]
     return found[0][:start] + MASK + found[0][end:]
+
+
+def _is_sql(found: re.Match[str], value: str) -> bool:
+    """Tell whether ``key=value`` is a condition or an assignment of SQL, with a column on both sides.
+
+    In doubt it is a setting: the value has to be the column of a table, and either that column has the name
+    of the one before it, or a word of SQL stands before the condition.
+    """
+    key = found["key"]
+    if re.search(r"tokens\Z", key, re.IGNORECASE) and value.isdigit():
+        return True
+    if not re.fullmatch(r"[\w.]+", key) or not _QUALIFIED.fullmatch(value):
+        return False
+    steps = value.split(".")
+    if steps[-1].lower() == key.rpartition(".")[2].lower():
+        return True
+    before = found.string[max(0, found.start() - _LONGEST_WORD) : found.start()]
+    return _AFTER_WORD.search(before) is not None and all(map(_NAME.fullmatch, steps))
+
+
+def _masked_basic(found: re.Match[str]) -> str:
+    """Mask what follows ``Basic`` if it is a user and a password; the words of a text are not."""
+    try:
+        decoded = base64.b64decode(found[2], validate=True)
+    except binascii.Error:
+        return found[0]
+    return found[1] + MASK if b":" in decoded else found[0]
 
 
 def _walk(value: Any, key: str = "", inside: bool = False) -> Iterator[tuple[str, Any, bool]]:
@@ -196,7 +310,7 @@ def _parts(key: str, text: str) -> Iterator[str]:
     yield text
     yield text.strip()
     if is_secret_key(key):
-        yield text.rpartition(" ")[2]  # "Bearer ..."
+        yield re.sub(rf"\A{_SCHEME}\s+", "", text.strip(), flags=re.IGNORECASE)  # "Bearer ..."
         if re.search("credential", key, re.IGNORECASE):
             yield text.partition(":")[2]  # a client's name, and its secret
 
@@ -234,6 +348,13 @@ def _forms(secret: str) -> set[str]:
         encoded |= {json.dumps(one, ensure_ascii=plain)[1:-1] for one in encoded for plain in (True, False)}
         encoded |= {one.replace("'", "\\'") for one in encoded}
     return encoded
+
+
+def _all_forms(secrets: set[str]) -> list[str]:
+    """Return all forms of some secrets, the longest first: one may be the beginning of another."""
+    return sorted(
+        {form for secret in secrets for form in _forms(secret)}, key=lambda form: (-len(form), form)
+    )
 
 
 def _literal(form: str) -> str:
