@@ -32,6 +32,7 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
         delete_condition="true",
         not_matched_by_source_action="delete",
         own_setting=1,
+        partition="own too",
         meta={"remove_columns": "keep"},
     )
     yaml_model = {"name": "in_yaml", "config": {"commit_retry": 5}}
@@ -45,6 +46,7 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
     assert (
         'remove_columns is "keep" in model.case.near. There is no such setting. Did you mean' in found["near"]
     )
+    assert found["near"].startswith("Runtime Error in model near (models/near.sql)")
     assert 'unique_key is [""] in model.case.keyless. It has to be the name of a column' in found["keyless"]
     assert (
         'type_widening is "true" in model.case.false_text. Allowed are: true, false.' in found["false_text"]

@@ -35,6 +35,15 @@ def refused(given: dict[str, Any], config: dict[str, Any] | None = None) -> str:
         ("incremental_predicate", "incremental_predicates"),
         ("audit", "audits"),
         ("publishes", "publish"),
+        ("column_renaming", "column_renames"),
+        ("type_widen", "type_widening"),
+        ("schema_change", "on_schema_change"),
+        ("on_shcema_change", "on_schema_change"),
+        ("materialised", "materialized"),
+        ("uniquekey", "unique_key"),
+        ("merge_updates_column", "merge_update_columns"),
+        ("persist_doc", "persist_docs"),
+        ("event_tiem", "event_time"),
     ],
 )
 def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
@@ -49,6 +58,10 @@ def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
     [
         *({name: None} for name in sorted(SETTINGS | set(FOREIGN))),
         {"owner": "x"},
+        # another word, or a part of a setting's name that is one itself
+        *({name: "x"} for name in ("option", "partition", "column_name", "column_names", "column_type")),
+        *({name: "x"} for name in ("event_type", "event_name", "batch_side", "published", "publisher")),
+        *({name: "x"} for name in ("location", "bucket", "partition_by_day", "file_formatter", "auditor")),
         {"sla_minutes": 5},
         {"_audits": ["x"]},
         {"__dbt_internal_microbatch_event_time_start": 1},

@@ -442,7 +442,7 @@ class ModelConfigError(SparkEvolveError):
     Attributes:
         setting: its name, as it was written.
         value: its value.
-        node: the id of the model, snapshot or seed.
+        node_id: the id of the model, snapshot or seed. (dbt itself keeps the whole node in ``node``.)
     """
 
     def __init__(self, setting: str, value: object, node: str, why: str) -> None:
@@ -450,7 +450,7 @@ class ModelConfigError(SparkEvolveError):
         super().__init__(f"{setting} is {shown} in {node}. {why}")
         self.setting = setting
         self.value = value
-        self.node = node
+        self.node_id = node
 
 
 class CloneError(SparkEvolveError):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError
-from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean, is_slip
 
 # Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
 SETTINGS = frozenset(
@@ -49,6 +49,8 @@ SETTINGS = frozenset(
         "unique_key",
     }
 )
+# Words that a project may well use for settings of its own, although one letter makes them another's.
+_OWN = frozenset({"option", "column_type", "bucket"})
 # Names that dbt or its packages give a meaning to, without being fields of its configuration.
 _OTHERS = frozenset(
     {
@@ -138,8 +140,8 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
     """
     known = {*SETTINGS, *_OTHERS, *FOREIGN, *fields}
     for name in given:
-        near = None if name in known or name.startswith("_") else closest(name, known)
-        if near in SETTINGS:
+        near = None if name in known or name in _OWN or name.startswith("_") else closest(name, known)
+        if near in SETTINGS and is_slip(name, str(near)):
             raise ModelConfigError(
                 name, given[name], node, f"There is no such setting. {did_you_mean(str(near))}"
             )

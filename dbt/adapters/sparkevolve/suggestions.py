@@ -7,6 +7,9 @@ from difflib import SequenceMatcher
 # How much of two names has to be the same, from 0 to 1. `full_refresh` and `full_refresh_schema`, two
 # settings that exist, have 0.77.
 _CLOSE = 0.8
+# Up to how many letters a word is short, so that each letter counts, and up to how many one may be wrong.
+_SHORT_WORD = 4
+_MIDDLE_WORD = 7
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
@@ -47,3 +50,58 @@ def _likeness(given: str, candidate: str) -> float:
 
 def _words(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
+
+
+def is_slip(given: str, known: str) -> bool:
+    """Tell whether someone meant ``known``, or gave a setting of their own a name that resembles it.
+
+    A slip has the same words, each with a letter or two wrong, in another form or order, or written as one.
+    Another word is none, however much it resembles (``column_name`` and ``column_renames``, ``event_type``
+    and ``event_time``), nor is a part of the name that is a word itself (``partition``).
+    """
+    words, others = _words(given), _words(known)
+    joined, wanted = "".join(words), "".join(others)
+    if sorted(words) == sorted(others) or joined == wanted:
+        return True
+    if len(words) == len(others):
+        is_phrase = len(words) > 1
+        return all(_is_same_word(a, b, is_phrase) for a, b in zip(words, others, strict=True))
+    left_out = [word for word in others if word not in words]
+    is_shortened = len(words) > 1 and [word for word in others if word in words] == words
+    return (is_shortened and all(map(_is_short, left_out))) or _letters_wrong(joined, wanted) == 1
+
+
+def _is_same_word(given: str, known: str, is_phrase: bool) -> bool:
+    if _singular(given) == _singular(known) or (is_phrase and _stem(given) == _stem(known)):
+        return True
+    wrong, shorter = _letters_wrong(given, known), min(len(given), len(known))
+    if shorter <= _SHORT_WORD:
+        # With one letter exchanged it is another word: type and time, size and side.
+        return wrong == 1 and (len(given) != len(known) or sorted(given) == sorted(known))
+    return wrong <= (1 if shorter <= _MIDDLE_WORD else 2)
+
+
+def _is_short(word: str) -> bool:
+    return len(word) <= 2
+
+
+def _singular(word: str) -> str:
+    return re.sub(r"ies\Z", "y", word) if word.endswith("ies") else re.sub(r"(?<=sh)es\Z|(?<!s)s\Z", "", word)
+
+
+def _stem(word: str) -> str:
+    return re.sub(r"(?<=\w{4})(?:ing|ed|es|s|d|e)\Z", "", word)
+
+
+def _letters_wrong(one: str, other: str) -> int:
+    """Return how many letters are missing, too many, wrong or exchanged with their neighbour."""
+    rows = [list(range(len(other) + 1))]
+    for i, a in enumerate(one, start=1):
+        row = [i]
+        for j, b in enumerate(other, start=1):
+            best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                best = min(best, rows[-2][j - 2] + 1)
+            row.append(best)
+        rows.append(row)
+    return rows[-1][-1]
