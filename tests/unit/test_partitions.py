@@ -42,6 +42,10 @@ def test_a_part_is_written_as_in_spark() -> None:
         ("old", "old", {"old": "new"}, True),
         ("days(new)", "days(old)", {"`old`": "new"}, True),
         ("new", "old", {"other": "new"}, False),
+        ("days(new.ts)", "days(Old.ts)", {"old": "New"}, True),
+        ("days(old.ts)", "days(old.ts)", {"old": "New"}, True),
+        ("new.at", "old.ts", {"old": "new", "`old`.`ts`": "at"}, True),
+        ("new.ts", "older.ts", {"old": "new"}, False),
     ],
 )
 def test_partitions_are_compared_after_the_renames(

@@ -301,6 +301,20 @@ def test_an_identifier_field_cannot_become_optional(source: str, relax_not_null:
     )
 
 
+def test_a_struct_with_an_identifier_field_cannot_become_optional() -> None:
+    """Iceberg allows identifier fields in required structs only, at every level."""
+    inner = StructType(NestedField(3, "id", INT, required=True), NestedField(4, "x", INT))
+    outer = StructType(NestedField(2, "In", inner, required=True))
+    target = Schema(
+        NestedField(1, "S", outer, required=True), NestedField(5, "n", INT), identifier_field_ids=[3]
+    )
+    (refusal,) = refused(target, "n int")
+    assert refusal.columns == ("S.In.id",)
+    assert str(refusal).startswith("Column `S`.`In`.`id` is an identifier field of the table")
+    with pytest.raises(ValueError, match="must not be nested in an optional field"):
+        Schema(NestedField(1, "S", outer), identifier_field_ids=[3])
+
+
 def test_an_identifier_field_without_null_in_the_batch_is_kept() -> None:
     target = Schema(NestedField(1, "Id", INT, required=True), identifier_field_ids=[1])
     assert plan(target, "id int", columns_without_null=frozenset({"id"})).changes == ()
@@ -632,6 +646,25 @@ def test_a_key_that_a_quoted_rename_brings_is_in_the_table() -> None:
     evolution = plan("old int", "new int", renames={"old": "`new`"}, unique_key=("new",), add_columns=False)
     assert evolution.refusals == ()
     assert evolution.unique_key == ("new",)
+
+
+def test_a_rename_of_what_the_table_lacks_is_said_when_its_new_name_is_added() -> None:
+    """A typing error: the values stay under the old name, beside the new one."""
+    in_table, in_batch = (
+        columns("s, old int", s=struct(10, x=INT)),
+        columns("s, new int", s=struct(10, y=INT)),
+    )
+    evolution = plan(in_table, in_batch, renames={"odl": "new", "`s`.`z`": "y"})
+    assert [str(change) for change in evolution.changes] == ["add field `s`.`y` int", "add column `new` int"]
+    assert evolution.warnings == (
+        "`column_renames` wants odl to become `new`, and the table has no odl: `new` is added as a new "
+        "column, without the values of another.",
+        "`column_renames` wants `s`.`z` to become `y`, and the table has no `s`.`z`: `s`.`y` is added as a "
+        "new column, without the values of another.",
+    )
+    assert plan(in_table, in_batch, renames={"old": "new", "`s`.`x`": "y"}).warnings == ()
+    assert plan(in_table, in_table, renames={"gone": "old", "s.gone": "x"}).warnings == ()
+    assert plan(in_table, in_batch, renames={"odl": "new"}, add_columns=False).warnings == ()
 
 
 # What the table's state adds

@@ -4,7 +4,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
+from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
 from tests.unit.helpers import array, columns, mapping, struct
 
 INT, STRING = IntegerType(), StringType()
@@ -33,6 +33,15 @@ def resolved(renames: dict[str, str], source: Schema = NOTHING, target: Schema =
         *(("l.element.x", 21), ("l.x", 21), ("m.value.x", 32), ("m.x", 32), ("m.value.value", 33)),
         # A name that has dots itself is taken for a column first.
         *(("a.b", 5), ("a.c.d", 41)),
+        # In backticks it is one name, and another one's part is not.
+        *(
+            ("`s`.`x`", 10),
+            ("s.`Y`", 11),
+            ("`l`.element.`x`", 21),
+            ("`m`.x", 32),
+            ("a.`c.d`", 41),
+            ("`a.b`", 5),
+        ),
         *(("deep.element.value.element.end", 54), ("deep.end", 54), ("deep.value.end", 54)),
     ],
 )
@@ -59,13 +68,29 @@ def test_a_field_may_be_called_as_what_a_path_can_leave_out() -> None:
     assert resolved(renames, target=target) == {13: "a", 12: "b", 24: "c", 23: "d"}
 
 
-@pytest.mark.parametrize("path", ["absent", "s.absent", "absent.x", "Old.x", "l.element", "m.key", "s.", "."])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("absent", "s.absent", "absent.x", "Old.x", "l.element", "m.key", "s.", ".", "", "`"),
+        *("`s.x`", "`a`.`b`", "a.`c`.`d`", "`s`x", "`s``.`x`"),
+    ],
+)
 def test_a_path_that_leads_nowhere_has_nothing_to_do(path: str) -> None:
     assert resolved({path: "New"}) == {}
 
 
 def test_the_new_name_may_be_quoted_or_odd() -> None:
     assert resolved({"Old": "`a b`", "s.x": "p.q", "s.y": "`"}) == {1: "a b", 10: "p.q", 11: "`"}
+
+
+def test_a_rename_of_nothing_is_told_if_its_new_name_is_added() -> None:
+    added = [("new",), ("s", "New"), ("l", "element", "q"), ("m", "value", "r.s")]
+    renames = {"odl": "`New`", "s.z": "new", "l.z": "Q", "m.value.`z`": "r.s", "s.x": "q", "old": "New"}
+    assert not_found(TARGET, renames, added) == [
+        *[("odl", ("new",)), ("s.z", ("s", "New")), ("l.z", ("l", "element", "q"))],
+        ("m.value.`z`", ("m", "value", "r.s")),
+    ]
+    assert not_found(TARGET, {"gone": "s", "odl": "other", "a.b": "new"}, added) == []
 
 
 def test_several_renames_at_once() -> None:

@@ -436,6 +436,31 @@ def test_a_bare_null_that_the_table_has_no_type_for_is_left_out() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "renames",
+    [{"`s`": "`q`", "`s`.`x y`": "w"}, {"s.x y": "`W`", "S": "Q"}, {"s.`x y`": "w", "s": "q"}],
+)
+def test_a_bare_null_is_found_by_renames_however_they_are_written(renames: dict[str, str]) -> None:
+    """Left out, it would be taken for removed: a `merge` would keep the old value."""
+    found = storable_query(SQL, Struct((("q", Struct((("w", VOID), ("z", STRING)))),)), TABLE, renames)
+    assert found.notes == ()
+    assert "named_struct('w', CAST(NULL AS int), 'z', DBT_INTERNAL_MODEL.`q`.`z`)" in found.sql
+
+
+def test_a_bare_null_under_the_name_of_another_field_has_that_one_s_type() -> None:
+    """A table that has both names is refused later, for the rename."""
+    found = storable_query(SQL, Struct((("s", VOID),)), TABLE, {"old": "s"})
+    assert "CAST(NULL AS struct<`x y`:int,`z`:string>) as `s`" in found.sql
+
+
+def test_bare_nulls_of_twenty_thousand_columns_have_the_table_s_types() -> None:
+    names = [f"c{n}" for n in range(20_000)]
+    table = Schema(*(NestedField(n, name, DateType()) for n, name in enumerate(names, 1)))
+    found = storable_query(SQL, Struct(tuple((name, VOID) for name in names)), table, {"c1": "new"})
+    assert found.columns == tuple(names)
+    assert found.sql.count("CAST(NULL AS date)") == 20_000
+
+
 def test_a_model_of_nothing_but_bare_nulls_has_the_table_s_types() -> None:
     found = storable_query(SQL, Struct((("n", VOID),)), TABLE)
     assert (found.sql, found.columns) == (select("CAST(NULL AS decimal(10,2)) as `n`"), ("n",))

@@ -88,8 +88,15 @@ def same_partitions(one: Iterable[Part], other: Iterable[Part], renames: Mapping
     # A dot parts a field from its struct, or is part of a column's name: only the table knows.
     nested = {old: old[: old.rfind(".") + 1] + name for old, name in flat.items()}
 
+    def renamed(column: str, new: Mapping[str, str]) -> str:
+        # Fields before the structs that they are in, whose old names their paths have.
+        for old in sorted(new, key=len, reverse=True):
+            if column == old or column.startswith(f"{old}."):
+                column = new[old] + column[len(old) :]
+        return column
+
     def after(parts: Iterable[Part], new: Mapping[str, str]) -> set[Part]:
-        return {part(p.transform, new.get(p.column, p.column), p.width) for p in parts}
+        return {part(p.transform, renamed(p.column, new), p.width) for p in parts}
 
     return any(after(one, new) == after(other, new) for new in (flat, nested))
 

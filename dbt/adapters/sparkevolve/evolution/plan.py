@@ -33,6 +33,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     fold,
     is_reserved,
     path_text,
+    quote,
 )
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -50,7 +51,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     StructMember,
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
-from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
+from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     children,
@@ -120,6 +121,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         return EvolutionPlan(refusals=found)
     planner = _Planner(target, policy, renames)
     columns = planner.columns(source)
+    planner.warn_of_unknown_renames()
     spelling = {fold(column.name): column.name for column in columns}
     missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
     if missing:
@@ -271,12 +273,20 @@ class _Planner:
             return Pad(type_text(old.field_type))
 
     def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
-        if old.field_id in self.target.identifier_field_ids:
-            self.refusals.append(refusals.identifier_field(path, old.field_type))
+        identifier = self._identifier_in(path, old)
+        if identifier is not None:
+            self.refusals.append(refusals.identifier_field(*identifier))
         elif self.policy.relax_not_null:
             self.changes.append(RelaxNotNull(path))
         else:
             self.refusals.append(refuse(path, old.field_type, self._switch("relax_not_null")))
+
+    def _identifier_in(self, path: Path, f: NestedField) -> tuple[Path, IcebergType] | None:
+        """Return path and type of the identifier field that a field is, or has in it: then it is required."""
+        if f.field_id in self.target.identifier_field_ids:
+            return path, f.field_type
+        found = (self._identifier_in((*path, child.name), child) for child in children(f.field_type))
+        return next(filter(None, found), None)
 
     def _switch(self, setting: str) -> Switch:
         return Switch(setting, setting in self.policy.frozen)
@@ -367,6 +377,15 @@ class _Planner:
             f"{former.type}, until schema {former.dropped_by_schema_id} {end} (schema "
             f"{former.last_schema_id} had it last). It is added as a new column: {values}."
         )
+
+    def warn_of_unknown_renames(self) -> None:
+        """Warn of renames that are of nothing, so that the new name becomes a column beside the old one."""
+        added = [c.path for c in self.changes if isinstance(c, AddColumn | AddField)]
+        for old, path in not_found(self.target, self.policy.renames, added):
+            self.warnings.append(
+                f"`column_renames` wants {old} to become {quote(path[-1])}, and the table has no {old}: "
+                f"{path_text(path)} is added as a new column, without the values of another."
+            )
 
     def _needs_descent(self, type_: IcebergType) -> bool:
         """Tell whether a type that both sides share has something inside that needs a change all the same."""

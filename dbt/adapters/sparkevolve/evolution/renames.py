@@ -1,6 +1,7 @@
 """Which fields of a table a model's ``column_renames`` are about, and whether they can be renamed."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
@@ -11,6 +12,9 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 Path = tuple[str, ...]
 Siblings = Mapping[str, NestedField]
+# A step of a path, as far as it can be told: between dots, and whether it is one name for sure.
+Step = tuple[str, bool]
+_STEP = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
 
 
 def resolve_renames(
@@ -19,7 +23,7 @@ def resolve_renames(
     """Return the new name by field id, and the renames that cannot be made.
 
     A key is a column's name, or the dotted path of a nested field; a name that has dots itself is taken for a
-    column first. A rename that was made in an earlier run has nothing left to do.
+    column first, and in backticks it is one name. A rename that was made in an earlier run has nothing to do.
 
     Args:
         target: the table's schema.
@@ -33,7 +37,7 @@ def resolve_renames(
     table, batch, fields = target.as_struct(), source.as_struct(), _Fields()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
-        located = _locate(table, unquote(str(old_path)), fields)
+        located = _locate(table, _steps(str(old_path)), fields)
         if located is None:
             continue
         path, siblings, old = located
@@ -55,6 +59,39 @@ def resolve_renames(
     return found, tuple(problems)
 
 
+def not_found(target: Schema, renames: Mapping[str, str], added: Iterable[Path]) -> list[tuple[str, Path]]:
+    """Return the renames of what the table does not have, and whose new name a run is to add.
+
+    A rename that was made long ago is none of these: its new name is there.
+
+    Args:
+        target: the table's schema.
+        renames: old path to new last name.
+        added: the paths that the run adds.
+
+    Returns:
+        The old path, as it was written, and the one that is added.
+    """
+    fields, table = _Fields(), target.as_struct()
+    # Whoever writes a path may leave out what a list and a map have around a struct.
+    by_path = {tuple(fold(n) for n in p if n not in ("element", "value")): p for p in added}
+    found = []
+    for old, new in renames.items():
+        steps = _steps(str(old))
+        above = tuple(fold(text) for text, _ in steps[:-1] if text not in ("element", "value"))
+        path = by_path.get((*above, fold(unquote(str(new)))))
+        if path is not None and _locate(table, steps, fields) is None:
+            found.append((str(old), path))
+    return found
+
+
+def new_names(table: Schema, renames: Mapping[str, str]) -> dict[int, str]:
+    """Return the name that each field of a table is to get, by its id, whether or not it can get it."""
+    fields, struct = _Fields(), table.as_struct()
+    located = ((_locate(struct, _steps(str(old)), fields), new) for old, new in renames.items())
+    return {found[2].field_id: unquote(str(new)) for found, new in located if found is not None}
+
+
 Located = tuple[tuple[str, ...], Siblings, NestedField]
 
 
@@ -71,10 +108,30 @@ class _Fields:
         return self._known[id(struct)]
 
 
-def _locate(struct: StructType, wanted: str, fields: _Fields) -> Located | None:
+def _steps(path: str) -> tuple[Step, ...]:
+    """Return the steps of a path as a user wrote it; what is not in backticks may be a part of a name."""
+    steps: list[Step] = []
+    end = -1
+    for match in _STEP.finditer(path):
+        if match.start() != end + 1 or (steps and path[end] != "."):
+            break
+        quoted = match[1]
+        steps.append((match[2], False) if quoted is None else (quoted.replace("``", "`"), True))
+        end = match.end()
+    return tuple(steps) if end == len(path) else tuple((part, False) for part in path.split("."))
+
+
+def _among(siblings: Siblings, steps: Sequence[Step]) -> NestedField | None:
+    """Return the field whose name some steps are together, if they can be one name."""
+    if len(steps) > 1 and any(is_whole for _, is_whole in steps):
+        return None
+    return siblings.get(fold(".".join(text for text, _ in steps)))
+
+
+def _locate(struct: StructType, wanted: tuple[Step, ...], fields: _Fields) -> Located | None:
     """Find a field by its dotted path, which leaves ``element`` and ``value`` out or has them."""
 
-    def search(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
+    def search(type_: IcebergType, path: tuple[str, ...], rest: tuple[Step, ...]) -> Located | None:
         if isinstance(type_, ListType):
             return inside(type_.element_type, (*path, "element"), rest)
         if isinstance(type_, MapType):
@@ -82,17 +139,16 @@ def _locate(struct: StructType, wanted: str, fields: _Fields) -> Located | None:
         if not isinstance(type_, StructType):
             return None
         siblings = fields.of(type_)
-        whole = siblings.get(fold(rest))
+        whole = _among(siblings, rest)
         if whole is not None:
             return (*path, whole.name), siblings, whole
-        dots = (i for i, c in enumerate(rest) if c == ".")
-        steps = ((siblings.get(fold(rest[:dot])), rest[dot + 1 :]) for dot in dots)
-        found = (search(f.field_type, (*path, f.name), after) for f, after in steps if f is not None)
+        splits = ((_among(siblings, rest[:n]), rest[n:]) for n in range(1, len(rest)))
+        found = (search(f.field_type, (*path, f.name), after) for f, after in splits if f is not None)
         return next(filter(None, found), None)
 
-    def inside(type_: IcebergType, path: tuple[str, ...], rest: str) -> Located | None:
+    def inside(type_: IcebergType, path: tuple[str, ...], rest: tuple[Step, ...]) -> Located | None:
         # The struct in it may have a field of that name itself.
-        forms = dict.fromkeys((rest.removeprefix(f"{path[-1]}."), rest))
+        forms = (rest[1:], rest) if len(rest) > 1 and rest[0][0] == path[-1] else (rest,)
         return next(filter(None, (search(type_, path, form) for form in forms)), None)
 
     return search(struct, (), wanted)

@@ -15,6 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.renames import new_names
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type, spark_type
 
 _ALIAS = "DBT_INTERNAL_MODEL"
@@ -275,13 +276,13 @@ def storable_query(
         sql: the model's query.
         columns: the types of its columns.
         table: the schema of the table that the rows are for, if there is one.
-        renames: new last name by the dotted path of a column or field, which this run will rename.
+        renames: new last name by the path of a column or field, as the user wrote them: this run makes them.
     """
-    rewriter = _Rewriter({fold(old): fold(new) for old, new in (renames or {}).items()})
+    rewriter = _Rewriter(new_names(table, renames or {}) if table is not None else {})
     chosen: dict[int, str] = {}
     in_table = table.as_struct() if table is not None else None
     for index, (name, type_) in enumerate(columns.fields):
-        place = rewriter.place((), in_table, name)
+        place = rewriter.place(in_table, name)
         expression = rewriter.store(f"{_ALIAS}.{quote(name)}", type_, (name,), place, 0)
         if expression is not None:
             chosen[index] = f"{expression} as {quote(name)}"
@@ -298,19 +299,19 @@ def storable_query(
 class _Rewriter:
     """Writes the expressions of values in storable types, and notes what is different in them."""
 
-    def __init__(self, renames: Mapping[str, str]) -> None:
+    def __init__(self, renames: Mapping[int, str]) -> None:
         self.notes: list[Note] = []
         self._renames = renames
+        self._places: dict[int, dict[str, IcebergType]] = {}
 
-    def place(self, path: tuple[str, ...], parent: IcebergType | None, name: str) -> IcebergType | None:
+    def place(self, parent: IcebergType | None, name: str) -> IcebergType | None:
         """Return the type that the table has for a column, or for a field of a struct."""
         if not isinstance(parent, StructType):
             return None
-        for f in parent.fields:
-            old = fold(".".join((*path, f.name)))
-            if fold(name) in (fold(f.name), self._renames.get(old)):
-                return f.field_type
-        return None
+        if id(parent) not in self._places:
+            after = {fold(self._renames.get(f.field_id, f.name)): f.field_type for f in parent.fields}
+            self._places[id(parent)] = after | {fold(f.name): f.field_type for f in parent.fields}
+        return self._places[id(parent)].get(fold(name))
 
     def store(
         self, value: str, type_: SparkType, path: tuple[str, ...], place: IcebergType | None, depth: int
@@ -372,7 +373,7 @@ class _Rewriter:
         if not type_.fields:
             self.notes.append(Note(path, _NO_FIELDS))
         for name, field_type in type_.fields:
-            inner = self.place(path, place, name)
+            inner = self.place(place, name)
             expression = self.store(f"{value}.{quote(name)}", field_type, (*path, name), inner, depth)
             if expression is not None:
                 parts.append(f"{string_literal(name)}, {expression}")
