@@ -43,6 +43,19 @@ def test_a_staged_batch_lies_next_to_its_table_under_a_new_name(identifier: str)
     assert is_staging_of(str(first.identifier), identifier)
 
 
+@pytest.mark.parametrize("letter", ["x", "ö", "長", "😀"])
+def test_the_batch_of_a_table_with_a_long_name_has_one_that_is_short_enough(letter: str) -> None:
+    width = len(letter.encode())
+    longest, other = (letter * (255 // width - 1) + end for end in "ab")
+    name = str(staging_relation(relation(longest)).identifier)
+    assert len(name.encode()) <= 255
+    assert re.fullmatch(re.escape(letter) + "+_[0-9a-f]{12}__dbt_tmp_[0-9a-f]{12}", name)
+    assert is_staging_of(name, longest)
+    assert not is_staging_of(name, other)
+    # As long as it can be: 255 less 22.
+    assert str(staging_relation(relation("x" * 233)).identifier).startswith("x" * 233 + "__dbt_tmp_")
+
+
 @pytest.mark.parametrize(
     ("name", "identifier", "answer"),
     [

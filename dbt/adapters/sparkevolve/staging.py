@@ -1,5 +1,6 @@
 """Staged batches: what their tables are called, and when one that is left over may be removed."""
 
+import hashlib
 import os
 import platform
 import re
@@ -17,7 +18,10 @@ OWNER_PROPERTY = "sparkevolve.staging-owner"
 ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
 
 _SUFFIX = "__dbt_tmp_"
-_TOKEN = re.compile(r"[0-9a-f]{12}")
+_TOKEN_LENGTH = 12
+_TOKEN = re.compile(f"[0-9a-f]{{{_TOKEN_LENGTH}}}")
+# File systems and the tables of catalogs in SQL take no longer names.
+_LONGEST_BYTES = 255
 PROCESS = uuid.uuid4().hex
 
 
@@ -53,13 +57,23 @@ HOST = _host()
 
 def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:
     """Return a new name next to ``target``, which no other run uses."""
-    name = f"{target.identifier}{_SUFFIX}{uuid.uuid4().hex[:12]}"
+    name = f"{_prefix(str(target.identifier))}{uuid.uuid4().hex[:_TOKEN_LENGTH]}"
     return target.replace(path=target.path.replace(identifier=name), type=RelationType.Table)
+
+
+def _prefix(identifier: str) -> str:
+    """Return what the names of all batches of a table begin with: a folder can have each as its name."""
+    room = _LONGEST_BYTES - len(_SUFFIX) - _TOKEN_LENGTH
+    if len(identifier.encode()) <= room:
+        return identifier + _SUFFIX
+    digest = hashlib.sha256(identifier.encode()).hexdigest()[:_TOKEN_LENGTH]
+    begin = identifier.encode()[: room - len(digest) - 1].decode(errors="ignore")
+    return f"{begin}_{digest}{_SUFFIX}"
 
 
 def is_staging_of(name: str, identifier: str) -> bool:
     """Tell whether ``name`` is one that ``staging_relation`` gives for the table ``identifier``."""
-    prefix = identifier + _SUFFIX
+    prefix = _prefix(identifier)
     return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
 
 
