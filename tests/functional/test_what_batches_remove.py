@@ -1,4 +1,4 @@
-"""Batches that run again: `dbt retry` after a full refresh that failed half-way, and `--empty`."""
+"""What a batch removes: after a full refresh that failed half-way, under `--empty`, within its predicates."""
 
 from typing import Any
 
@@ -81,3 +81,34 @@ def test_empty_replaces_nothing_by_nothing(scenario: Scenario) -> None:
     # What is asked for by name is done.
     scenario.run("-s", "whole", "--empty", "--full-refresh")
     assert values(scenario, "whole") == []
+
+
+def test_what_a_batch_leaves_alone(scenario: Scenario) -> None:
+    """Predicates limit what a microbatch removes; a column that is to stay does not go with its row."""
+    events(scenario)
+    scenario.model("select id, ts, v from {{ ref('events') }}", **BATCHES)
+    scenario.model("select 1 as id, 'first' as seen, 1 as n", "keyed")
+    scenario.model("select 1 as id", "appended", unique_key=None, incremental_predicates=["true"])
+    run = scenario.run(*WINDOW)
+    assert run.log.count("`incremental_predicates` has no effect with the incremental_strategy append") == 1
+    scenario.model(
+        "select id, ts, upper(v) as v from {{ ref('events') }} where id <> 2",
+        incremental_predicates="DBT_INTERNAL_DEST.v <> 'v2' and DBT_INTERNAL_DEST.id < 9",
+        **BATCHES,
+    )
+    scenario.run("-s", "t", *WINDOW)
+    assert values(scenario) == [(1, "V1"), (2, "v2"), (3, "V3")]
+    scenario.model("select 1 as id, 'last' as seen, 2 as n", "keyed", merge_exclude_columns=["seen"])
+    assert (
+        "merge_exclude_columns is set in model.case.keyed, but delete+insert replaces whole rows: columns "
+        "that are to stay as they are would be overwritten. Set incremental_strategy to 'merge'."
+    ) in scenario.fail("-s", "keyed").message
+    assert scenario.rows("keyed") == [(1, "first", 1)]
+    scenario.model(
+        "select 1 as id, 'last' as seen, 2 as n",
+        "keyed",
+        merge_exclude_columns=["seen"],
+        incremental_strategy="merge",
+    )
+    scenario.run("-s", "keyed")
+    assert scenario.rows("keyed") == [(1, "first", 2)]

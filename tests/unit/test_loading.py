@@ -247,6 +247,8 @@ def test_an_empty_batch_is_loaded_just_if_it_replaces_rows_by_nothing(
     batch = stage("ID int, ts timestamp")
     settings = {"strategy": strategy, "partition_by": partition_by, "unique_key": "id"}
     assert is_loaded(batch, {**SETTINGS, **settings}) is answer
+    # Under `--empty`, and not in a full refresh.
+    assert not is_loaded(batch, {**SETTINGS, **settings, "is_sampled_empty": True})
     if not answer:
         facts = TableFacts(partition_by=(part("identity", "x"),))
         plan = planned(batch, "Id int, ts timestamp", facts, **settings)
@@ -287,6 +289,24 @@ def test_a_microbatch_replaces_its_window_which_is_told_in_utc(
         delete_where(TARGET, [window]),
         insert(batch, table),
     ]
+
+
+def test_predicates_limit_what_a_microbatch_removes(stage: Stage) -> None:
+    batch = stage("id int, ts timestamp_ntz", {"id": 1, "ts": START})
+    settings = {"event_time": "ts", "event_time_start": START, "event_time_end": END}
+    delete, _ = load(
+        batch,
+        "id int, ts timestamp_ntz",
+        TimestampType(),
+        strategy="microbatch",
+        predicates=["DBT_INTERNAL_DEST.id < 5 OR true -- all"],
+        **settings,
+    )
+    window = between("ts", "timestamp_ntz", START, END, open_end=True)
+    assert delete == (
+        f"DELETE FROM {TARGET} AS DBT_INTERNAL_DEST\nWHERE ({window})\n"
+        "  AND (DBT_INTERNAL_DEST.id < 5 OR true -- all\n)"
+    )
 
 
 DAY = {"event_time_start": datetime(2024, 1, 1), "event_time_end": datetime(2024, 1, 3, 2, tzinfo=EAST)}
@@ -341,7 +361,6 @@ def test_the_window_of_a_microbatch_is_open_at_its_end(stage: Stage) -> None:
         "event_time_start": datetime(2024, 1, 1, 2, tzinfo=EAST),
         "event_time_end": datetime(2024, 1, 2),
         "unique_key": "id",
-        "predicates": ["not used"],
     }
     assert load(batch, "Id int, a.ts string, Ts timestamp", TimestamptzType(), **settings) == [
         "DELETE FROM `lake`.`db`.`t`.`branch_b` AS DBT_INTERNAL_DEST\n"

@@ -5,7 +5,13 @@ from typing import Any
 import pytest
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError
-from dbt.adapters.sparkevolve.model_config import FOREIGN, SETTINGS, check, settings_without_effect
+from dbt.adapters.sparkevolve.model_config import (
+    FOREIGN,
+    SETTINGS,
+    check,
+    settings_without_effect,
+    settings_without_effect_in,
+)
 
 FIELDS = ("materialized", "unique_key", "tags", "meta", "full_refresh", "schema", "docs", "group")
 
@@ -147,3 +153,31 @@ def test_settings_of_other_adapters_are_named_with_what_to_do_instead() -> None:
         "`delete_condition` has no effect with sparkevolve: delete in a post-hook.",
     ]
     assert not set(FOREIGN) & SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("strategy", "silent"),
+    [
+        ("append", []),
+        ("insert_overwrite", []),
+        ("microbatch", ["predicates", "incremental_predicates"]),
+        ("delete+insert", ["predicates", "incremental_predicates"]),
+        (
+            "merge",
+            ["predicates", "incremental_predicates", "merge_update_columns", "merge_exclude_columns"],
+        ),
+    ],
+)
+def test_settings_of_other_strategies_are_named(strategy: str, silent: list[str]) -> None:
+    for_some = "delete+insert, merge, microbatch"
+    all_texts = {
+        "predicates": for_some,
+        "incremental_predicates": for_some,
+        "merge_update_columns": "merge",
+        "merge_exclude_columns": "merge",
+    }
+    assert settings_without_effect_in(strategy, ["unique_key", *all_texts]) == [
+        f"`{name}` has no effect with the incremental_strategy {strategy}: it is for {strategies}."
+        for name, strategies in all_texts.items()
+        if name not in silent
+    ]

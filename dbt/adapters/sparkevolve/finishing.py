@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
@@ -71,17 +71,23 @@ class FinishingAdapter(IncrementalAdapter):
         model_config.check(node.unique_id, given, fields, node.config)
 
     @available.parse(lambda *a, **k: [])
-    def settings_without_effect(self, node: str, given: Iterable[str]) -> list[str]:
-        """Return what to say, once, of the settings of a node that other adapters know.
+    def settings_without_effect(
+        self, node: str, given: Collection[str], strategy: str | None = None
+    ) -> list[str]:
+        """Return what to say, once, of the settings of a node that other adapters or strategies know.
 
         Args:
             node: its id.
             given: the names of all its settings that have a value.
+            strategy: how an incremental model is loaded, None for another node.
         """
         if node in self._warned:
             return []
         self._warned.add(node)
-        return model_config.settings_without_effect(given)
+        found = model_config.settings_without_effect(given)
+        if strategy is not None:
+            found += model_config.settings_without_effect_in(strategy, given)
+        return found
 
     # What is there now
 

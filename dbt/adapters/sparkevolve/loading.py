@@ -285,7 +285,8 @@ def load_statements(
     insert = statements.insert_statement(target, str(staged), plan.columns)
     if strategy == MICROBATCH:
         assert event_time_type is not None
-        delete = statements.delete_where(target, [_window(plan.unique_key[0], event_time_type, settings)])
+        window = _window(plan.unique_key[0], event_time_type, settings)
+        delete = statements.delete_where(target, [window, *settings["predicates"]])
         return [delete, insert] if batch.rows else [delete]
     key = load_key(batch, plan, settings)
     if key is None:

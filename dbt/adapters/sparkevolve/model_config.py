@@ -118,12 +118,30 @@ FOREIGN: dict[str, str] = {
     "copy_grants": "grants stay with the table",
 }
 
+# Settings that mean something in some strategies only.
+_STRATEGIES = {
+    "incremental_predicates": ("delete+insert", "merge", "microbatch"),
+    "predicates": ("delete+insert", "merge", "microbatch"),
+    "merge_update_columns": ("merge",),
+    "merge_exclude_columns": ("merge",),
+}
+
 _SCALARS = (str, int, float, bool)
 
 
 def settings_without_effect(given: Iterable[str]) -> list[str]:
     """Return what to say of other adapters' settings, one text each, in the order of ``given``."""
     return [f"`{name}` has no effect with sparkevolve: {FOREIGN[name]}." for name in given if name in FOREIGN]
+
+
+def settings_without_effect_in(strategy: str, given: Iterable[str]) -> list[str]:
+    """Return what to say of settings that the strategy of an incremental model passes over, in order."""
+    return [
+        f"`{name}` has no effect with the incremental_strategy {strategy}: it is for "
+        f"{', '.join(_STRATEGIES[name])}."
+        for name in given
+        if name in _STRATEGIES and strategy not in _STRATEGIES[name]
+    ]
 
 
 def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Mapping[str, Any]) -> None:

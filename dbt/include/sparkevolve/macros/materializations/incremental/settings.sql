@@ -6,9 +6,7 @@
   {% endif %}
 
   {% set unique_key = config.get('unique_key') %}
-  {% set strategy = sparkevolve__or_default(
-    config.get('incremental_strategy'), 'delete+insert' if unique_key else 'append'
-  ) %}
+  {% set strategy = sparkevolve__strategy() %}
   {% do sparkevolve__check_choice(
     'incremental_strategy', strategy, ['delete+insert', 'append', 'merge', 'insert_overwrite', 'microbatch']
   ) %}
@@ -51,6 +49,14 @@
   {% if update_columns and exclude_columns %}
     {% do exceptions.raise_compiler_error(
       'merge_update_columns and merge_exclude_columns are both set in ' ~ model.unique_id ~ '. Set one of them.'
+    ) %}
+  {% endif %}
+
+  {% if (update_columns or exclude_columns) and strategy == 'delete+insert' and unique_key %}
+    {% do exceptions.raise_compiler_error(
+      ('merge_update_columns' if update_columns else 'merge_exclude_columns') ~ ' is set in ' ~ model.unique_id
+      ~ ", but delete+insert replaces whole rows: columns that are to stay as they are would be overwritten. Set "
+      ~ "incremental_strategy to 'merge'."
     ) %}
   {% endif %}
 
@@ -103,6 +109,13 @@
     'bookkeeping': [],
     'stored_as_they_are': [],
   }) %}
+{% endmacro %}
+
+
+{% macro sparkevolve__strategy() %}
+  {% do return(sparkevolve__or_default(
+    config.get('incremental_strategy'), 'delete+insert' if config.get('unique_key') else 'append'
+  )) %}
 {% endmacro %}
 
 
