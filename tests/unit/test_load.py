@@ -1,6 +1,6 @@
 """A load under way: what is cut, written and run, and how much of it has been done."""
 
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -207,6 +207,37 @@ def test_the_window_of_a_microbatch_has_the_type_of_the_table_or_of_the_new_colu
     assert load.new_keys == (["TS"] if new else [])
 
 
+@pytest.mark.parametrize(
+    ("times", "which"),
+    [
+        ([datetime(2024, 1, 1), datetime(2024, 1, 1, 23, 59, 59, 999_999)], []),
+        ([datetime(2024, 1, 2)], ["from 2024-01-02 00:00:00 to 2024-01-02 00:00:00"]),
+        ([datetime(2024, 1, 1), None], ["that is NULL"]),
+        ([None], ["that is NULL"]),
+        ([datetime(2023, 12, 31), None], ["from 2023-12-31 00:00:00 to 2023-12-31 00:00:00", "that is NULL"]),
+    ],
+)
+def test_rows_that_a_window_does_not_hold_are_warned_of(
+    loads: Loads, times: list[datetime | None], which: list[str]
+) -> None:
+    """They are added again by each run: NULL is in no window at all."""
+    loads.table("id int, ts timestamp_ntz")
+    load = loads.load(
+        "id int, ts timestamp_ntz",
+        *({"id": 1, "ts": time} for time in times),
+        strategy="microbatch",
+        event_time="ts",
+        event_time_start=datetime(2024, 1, 1),
+        event_time_end=datetime(2024, 1, 2),
+    )
+    assert load.warnings == [
+        f"The batch of 2024-01-01 00:00:00 to 2024-01-02 00:00:00 has rows with `ts` {found}. Another run of "
+        "it does not replace those outside of this window, but adds them again: let the model return rows of "
+        "its window only."
+        for found in which
+    ]
+
+
 def test_a_new_branch_takes_the_place_of_one_that_somebody_may_still_write_to(loads: Loads) -> None:
     loads.table("id int, x int")
     load = loads.load(BATCH, ROW, unique_key="id")
@@ -357,7 +388,8 @@ def test_a_full_refresh_of_a_table_that_is_not_partitioned(loads: Loads) -> None
 def test_each_run_says_that_the_table_is_partitioned_otherwise(loads: Loads, strategy: str) -> None:
     loads.table(PARTITIONED, spec=SPEC)
     window = {"event_time_start": datetime(2024, 1, 1), "event_time_end": datetime(2024, 1, 2)}
-    load = loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by="id", event_time="ts", **window)
+    row = {**EMPTY_ROW, "Ts": datetime(2024, 1, 1, tzinfo=timezone.utc)}
+    load = loads.load(PARTITIONED, row, strategy=strategy, partition_by="id", event_time="ts", **window)
     assert load.warnings == [
         "The model is partitioned by id and the table by days(ts), bucket(4, id), my part. The rows are "
         "written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the "

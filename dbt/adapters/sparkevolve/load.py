@@ -128,13 +128,16 @@ class Load:
         name = self.plan.unique_key[0]
         start, end = window(self._event_time_type, self.settings)
         bounds = self.batch.bounds.get(names.fold(name))
-        if bounds is None or (start <= bounds[0] and bounds[1] < end):
-            return []
+        found = []
+        if bounds is not None and not (start <= bounds[0] and bounds[1] < end):
+            found.append(f"from {bounds[0]} to {bounds[1]}")
+        if names.fold(name) not in self.batch.columns_without_null:
+            found.append("that is NULL")
         return [
-            f"The batch of {start} to {end} has rows with {names.quote(name)} from {bounds[0]} to "
-            f"{bounds[1]}. "
+            f"The batch of {start} to {end} has rows with {names.quote(name)} {which}. "
             "Another run of it does not replace those outside of this window, but adds them again: let the "
             "model return rows of its window only."
+            for which in found
         ]
 
     @property
