@@ -113,8 +113,14 @@ def test_numbers_with_which_nothing_works_are_refused(setting: str, value: float
     assert (error.setting, error.msg) == (setting, message)
 
 
+def test_a_host_may_be_an_address_in_brackets() -> None:
+    assert (
+        credentials({**THRIFT, "host": "[::1]"}).host == credentials({**THRIFT, "host": "::1"}).host == "::1"
+    )
+
+
 @pytest.mark.parametrize("output", [SESSION, THRIFT])
-@pytest.mark.parametrize("host", ["", " "])
+@pytest.mark.parametrize("host", ["", " ", "[]"])
 def test_a_host_is_a_name(output: dict[str, Any], host: str) -> None:
     error = refused({**output, "host": host})
     assert (error.setting, error.msg) == ("host", "`host` of the profile names no server.")

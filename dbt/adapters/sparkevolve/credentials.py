@@ -150,6 +150,9 @@ class SparkEvolveCredentials(SparkCredentials):
                 f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
             )
         self._check_numbers()
+        if self.host is not None and self.host.startswith("[") and self.host.endswith("]"):
+            # An IPv6 address as in a URL.
+            self.host = self.host[1:-1]
         if self.host is not None and not self.host.strip():
             raise ProfileError("host", "`host` of the profile names no server.")
         for key, value in self.spark_config.items():
