@@ -122,6 +122,7 @@ def test_only_the_catalog_does_input_and_output_through_pyiceberg() -> None:
     }
     # Its commits are modules of their own; the readers look at what it has loaded.
     readers = {"schema_history.py", "batch.py", "publication.py", "older_partitions.py"}
+    readers.add("table_differences.py")
     assert users == {"catalog.py", "commits.py", "guards.py", *readers}
     catalogs = {name(path) for path in MODULES if any(within(m, "pyiceberg.catalog") for m in imported(path))}
     assert catalogs == {"catalog.py", "guards.py"}

@@ -104,7 +104,7 @@ class Adapter(SparkEvolveAdapter):
         self.connections: Any = Connections()
         self._nodes: dict[int, Node] = {}
         self._locks: dict[str, threading.Lock] = {}
-        self._told_of_partitions: set[tuple[str, str]] = set()
+        self._told_of_differences: set[tuple[str, str]] = set()
 
 
 @pytest.fixture(autouse=True)

@@ -395,7 +395,7 @@ def test_each_run_says_that_the_table_is_partitioned_otherwise(loads: Loads, str
         "written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the "
         "table has."
     ]
-    load.is_told_of_partitions = True
+    load.has_said_differences = True
     assert load.warnings == []
 
 

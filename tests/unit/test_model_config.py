@@ -9,6 +9,7 @@ from dbt.adapters.sparkevolve.model_config import (
     FOREIGN,
     SETTINGS,
     check,
+    other_primary_key,
     settings_without_effect,
     settings_without_effect_in,
 )
@@ -181,3 +182,31 @@ def test_settings_of_other_strategies_are_named(strategy: str, silent: list[str]
         for name, strategies in all_texts.items()
         if name not in silent
     ]
+
+
+def test_half_of_a_pair_is_said_to_mean_nothing() -> None:
+    assert settings_without_effect(["clustered_by"]) == ["`clustered_by` has no effect without `buckets`."]
+    assert settings_without_effect(["buckets", "x"]) == ["`buckets` has no effect without `clustered_by`."]
+    assert settings_without_effect(["buckets", "clustered_by"]) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "unique_key", "is_said"),
+    [
+        ({"primaryKey": "id"}, "id", False),
+        ({"primaryKey": "ID, k"}, ["id", "K"], False),
+        ({"primaryKey": "k,id"}, ["id", "k"], False),
+        ({"primaryKey": "k"}, None, False),
+        ({}, "id", False),
+        ({"primaryKey": "k"}, "id", True),
+        ({"primaryKey": "id"}, ["id", "k"], True),
+    ],
+)
+def test_another_primary_key_of_a_hudi_table_is_said(
+    options: dict[str, str], unique_key: Any, is_said: bool
+) -> None:
+    text = (
+        f"`options` give the table the primaryKey {options.get('primaryKey')}, by which Hudi goes, and the "
+        f"unique_key is {unique_key if isinstance(unique_key, str) else 'id, k'}. Make them the same."
+    )
+    assert other_primary_key(options, unique_key) == (text if is_said else "")

@@ -1,9 +1,11 @@
 """The part of the adapter that writes what a configuration says into SQL, and lets none of it be SQL."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dbt.adapters.base.meta import available
 
+from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import DdlError, SeveralStatementsError
 from dbt.adapters.sparkevolve.evolution import ddl, sqltext
 from dbt.adapters.sparkevolve.finishing import FinishingAdapter
@@ -39,6 +41,11 @@ class ClausesAdapter(FinishingAdapter):
         if not ddl.is_word(file_format):
             raise DdlError("file_format", file_format, "the name of a format, such as `iceberg`")
         return file_format
+
+    @available
+    def other_primary_key(self, options: Mapping[str, Any], unique_key: Any) -> str:
+        """Return what to say of a Hudi table whose key is not its model's; empty if it is the same."""
+        return model_config.other_primary_key(options, unique_key)
 
     @available
     def type_name(self, column: str, type_: str) -> str:

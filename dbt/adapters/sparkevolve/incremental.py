@@ -56,7 +56,7 @@ class IncrementalAdapter(PlanningAdapter):
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
         self._locks: dict[str, threading.Lock] = {}
-        self._told_of_partitions: set[tuple[str, str]] = set()
+        self._told_of_differences: set[tuple[str, str]] = set()
 
     @available.parse_none
     def begin_load(self, target: SparkEvolveRelation) -> Base:
@@ -142,8 +142,8 @@ class IncrementalAdapter(PlanningAdapter):
         load = Load(target, staged, base, batch, plan, settings, now_ms)
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
-        load.is_told_of_partitions = told in self._told_of_partitions
-        self._told_of_partitions.add(told)
+        load.has_said_differences = told in self._told_of_differences
+        self._told_of_differences.add(told)
         self._node.load = load
         return load
 

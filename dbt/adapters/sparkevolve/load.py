@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution import statements as sql
 from dbt.adapters.sparkevolve.evolution.changes import RenameField
-from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, parse_partitions, same_partitions
+from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.loading import (
     is_loaded,
@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.loading import (
 from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, partition_values
 from dbt.adapters.sparkevolve.publication import Base, Head
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.table_differences import differences
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Load:
         settings: the model's.
         now_ms: when the load began, in milliseconds since the epoch.
         branch: the branch of the table that the batch is loaded into; None where it goes straight in.
-        is_told_of_partitions: whether this dbt command has said how the table is partitioned.
+        has_said_differences: whether this dbt command has said what of the model its table does not have.
         lost_branches: branches that were given up, which the server may still write to.
         is_visible: whether what was loaded into a branch was published.
         is_overtaken: whether what it starts from is gone, so that it can only begin again.
@@ -56,7 +57,7 @@ class Load:
     settings: Mapping[str, Any]
     now_ms: int
     branch: str | None = field(init=False)
-    is_told_of_partitions: bool = field(init=False, default=False)
+    has_said_differences: bool = field(init=False, default=False)
     lost_branches: list[str] = field(init=False, default_factory=list)
     is_visible: bool = field(init=False, default=False)
     is_overtaken: bool = field(init=False, default=False)
@@ -89,7 +90,7 @@ class Load:
         """What the user should know."""
         return [
             *self.plan.warnings,
-            *self._partition_warning,
+            *self._differences,
             *self._older_partitions_warning,
             *self._window_warning,
         ]
@@ -141,24 +142,9 @@ class Load:
         ]
 
     @property
-    def _partition_warning(self) -> list[str]:
-        """Say that a run does not partition the table again, where the model would have it so."""
-        wanted = parse_partitions(self.settings["partition_by"])
-        actual = self.base.partition_by
-        renames = self.settings["column_renames"]
-        if self.is_told_of_partitions or not wanted or same_partitions(wanted, actual, renames):
-            return []
-        what_to_do = (
-            "A full refresh leaves that as it is: change it with `ALTER TABLE`, or set "
-            "`full_refresh_schema: replace`."
-            if self.settings["strategy"] == "full_refresh"
-            else "The rows are written as the table is partitioned: change it with `ALTER TABLE`, or make "
-            "`partition_by` what the table has."
-        )
-        return [
-            f"The model is partitioned by {', '.join(map(str, wanted))} and the table by "
-            f"{', '.join(map(str, actual)) or 'nothing'}. {what_to_do}"
-        ]
+    def _differences(self) -> list[str]:
+        """Say what of the model takes effect when a table is made, and is otherwise in this one."""
+        return [] if self.has_said_differences else differences(self.base.table, self.settings)
 
     @property
     def removed(self) -> list[str]:

@@ -11,8 +11,10 @@ from pyiceberg.types import DateType, IcebergType, TimestampType
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
 from dbt.adapters.sparkevolve.evolution.partitions import (
+    Part,
     PartitionValue,
     parse_partitions,
+    part,
     same_partitions,
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
@@ -191,7 +193,7 @@ def _refused_settings(
         if unknown:
             yield refusals.no_such_column(unknown, setting)
     if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE:
-        wanted = parse_partitions(settings["partition_by"])
+        wanted = wanted_partitions(settings)
         if not same_partitions(wanted, facts.partition_by, settings["column_renames"]):
             yield refusals.other_partitions(wanted, facts.partition_by)
 
@@ -205,6 +207,14 @@ def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
 
 
 def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
+def wanted_partitions(settings: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Return what the model's table is to be partitioned by: Iceberg's buckets are partitions too."""
+    found = parse_partitions(settings["partition_by"])
+    if not (settings["clustered_by"] and settings["buckets"]):
+        return found
+    return (*found, part("bucket", ",".join(key_columns(settings["clustered_by"])), str(settings["buckets"])))
+
+
     """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing.
 
     Not under `--empty`, where dbt has made what the model reads look empty.

@@ -130,8 +130,38 @@ _SCALARS = (str, int, float, bool)
 
 
 def settings_without_effect(given: Iterable[str]) -> list[str]:
-    """Return what to say of other adapters' settings, one text each, in the order of ``given``."""
-    return [f"`{name}` has no effect with sparkevolve: {FOREIGN[name]}." for name in given if name in FOREIGN]
+    """Return what to say of other adapters' settings, one text each, in the order of ``given``.
+
+    Also of half of a pair, which dbt-spark passes over.
+    """
+    names = list(given)
+    foreign = [name for name in names if name in FOREIGN]
+    found = [f"`{name}` has no effect with sparkevolve: {FOREIGN[name]}." for name in foreign]
+    for one, other in (("clustered_by", "buckets"), ("buckets", "clustered_by")):
+        if one in names and other not in names:
+            found.append(f"`{one}` has no effect without `{other}`.")
+    return found
+
+
+def other_primary_key(options: Mapping[str, Any], unique_key: Any) -> str:
+    """Return what to say of a Hudi table whose key is another than its model's; empty if it is the same.
+
+    Args:
+        options: the model's ``options``.
+        unique_key: the model's.
+    """
+    stated = options.get("primaryKey")
+    if stated is None or not unique_key:
+        return ""
+    listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
+    wanted = [str(name) for name in listed]
+    has = {name.strip().lower() for name in str(stated).split(",")}
+    if has == {name.strip().lower() for name in wanted}:
+        return ""
+    return (
+        f"`options` give the table the primaryKey {stated}, by which Hudi goes, and the unique_key is "
+        f"{', '.join(wanted)}. Make them the same."
+    )
 
 
 def settings_without_effect_in(strategy: str, given: Iterable[str]) -> list[str]:

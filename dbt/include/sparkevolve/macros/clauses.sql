@@ -33,15 +33,28 @@
 
 {% macro sparkevolve__location_clause() %}
   {%- if config.get('location_root') is not none -%}
-    location {{ adapter.string_literal(config.get('location_root') ~ '/' ~ model['alias']) }}
+    location {{ adapter.string_literal(sparkevolve__location()) }}
   {%- endif -%}
+{%- endmacro -%}
+
+
+{# Where the node's table is to be; none if the catalog chooses. #}
+{% macro sparkevolve__location() %}
+  {%- if config.get('location_root') is not none -%}
+    {%- do return(config.get('location_root') ~ '/' ~ model['alias']) -%}
+  {%- endif -%}
+  {%- do return(none) -%}
 {%- endmacro -%}
 
 
 {% macro sparkevolve__options_clause() %}
   {%- set options = dict(config.get('options') or {}) -%}
-  {%- if config.get('file_format') == 'hudi' and config.get('unique_key') is string -%}
-    {%- do options.setdefault('primaryKey', config.get('unique_key')) -%}
+  {%- if config.get('file_format') == 'hudi' and config.get('unique_key') -%}
+    {%- do options.setdefault('primaryKey', sparkevolve__as_list(config.get('unique_key')) | join(',')) -%}
+    {%- set warning = adapter.other_primary_key(options, config.get('unique_key')) -%}
+    {%- if warning -%}
+      {%- do exceptions.warn(model.unique_id ~ ': ' ~ warning) -%}
+    {%- endif -%}
   {%- endif -%}
   {%- if options -%}
     options (
