@@ -1,9 +1,19 @@
 """Properties of a table that change what Spark can do with it."""
 
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
 from pyiceberg.table import StaticTable
 
 from tests.functional.harness import Scenario
 
+AT = datetime(2024, 1, 1, 5, tzinfo=timezone.utc)
+V1_ROWS = (
+    "select id, timestamp'2024-01-01 05:00:00Z' as at from values (1), (2) as v(id)",
+    "select 2 as id, timestamp'2024-01-01 05:00:00Z' as at, 'new' as v",
+)
 ANY_SCHEMA = {"write.spark.accept-any-schema": "true"}
 
 
@@ -112,3 +122,88 @@ def test_properties_that_no_run_sets_are_refused(scenario: Scenario) -> None:
     assert "`tblproperties` set `location` to '/elsewhere'" in messages["moved"]
     assert "Properties with this prefix are kept by sparkevolve itself." in messages["ours"]
     assert [scenario.state(name) for name in names] == before
+
+
+def test_what_a_catalog_overrides_hides_no_rows_and_no_counts(
+    scenario_factory: Callable[..., Scenario], profile_target: dict[str, Any], method: str
+) -> None:
+    """It overrides what a staged batch is made with: WAP off, so that rows are on `main`, and NULL counts."""
+    if method == "thrift":
+        pytest.skip("a server's catalog is configured by its operator")
+    overrides = {"write.wap.enabled": "true", "write.metadata.metrics.default": "none"}
+    properties = {f"table-override.{name}": value for name, value in overrides.items()}
+    scenario = scenario_factory(catalog_properties={**profile_target["catalog_properties"], **properties})
+    scenario.sql(f"create schema {scenario.relation().rpartition('.')[0]}")
+    scenario.sql(f"create table {scenario.relation()} (id int, n int not null, v string) using iceberg")
+    scenario.model("select 1 as id, 1 as n, 'a' as v union all select 2, 2, 'b'", relax_not_null=False)
+    view = {"unique_key": None, "on_schema_change": None, "materialized": "view"}
+    scenario.model("select 5 as id", "was_view", **view)
+    snapshot = "{{% snapshot s %}}{{{{ config(unique_key='id', strategy='check', check_cols='all', {}) }}}}"
+    rows = "select 1 as id, '{}' as v{{% endsnapshot %}}"
+    scenario.file("snapshots/s.sql", snapshot.format("") + rows.format("a"))
+    build = scenario.dbt("build")
+    assert build.success, build.message
+    # No NULL was counted, and there is none: the column stays as it is.
+    assert [field.required for field in scenario.table().schema().fields] == [False, True, False]
+    assert scenario.rows() == [(1, 1, "a"), (2, 2, "b")]
+
+    before, versions = scenario.state(), scenario.state("s")
+    for setting in ("spark.wap.branch", "spark.wap.id"):
+        hook = {"pre_hook": f"set {setting}=audit"}
+        scenario.model("select 2 as id, 3 as n, 'new' as v, 4 as added", **hook)
+        scenario.model("select 6 as id", "was_view", **hook)
+        scenario.file("snapshots/s.sql", snapshot.format(f"pre_hook='{hook['pre_hook']}'") + rows.format("b"))
+        build = scenario.dbt("build", "--threads", "1")
+        messages = {node.node.name: str(node.message) for node in build.result.result or ()}
+        for name in ("t", "was_view", "s"):
+            assert (
+                "are on another branch than its `main`, or on none: the catalog sets each new table up for"
+                in messages[name]
+                or "the session's `spark.wap.id` keeps each statement's rows apart" in messages[name]
+            ), messages
+        assert (scenario.state(), scenario.state("s")) == (before, versions)
+        assert scenario.tables() == ["s", "t"]
+        assert scenario.sql(f"select * from {scenario.relation('was_view')}") == [(5,)]
+        scenario.model("select 5 as id", "was_view", **view, pre_hook=f"reset {setting}")
+        scenario.run("-s", "was_view")
+    scenario.model("select 2 as id, 3 as n, 'new' as v, 4 as added")
+    scenario.run("-s", "t")
+    assert scenario.rows() == [(1, 1, "a", None), (2, 3, "new", 4)]
+
+
+def test_a_table_of_format_version_1_deletes_by_rewriting_files(scenario: Scenario) -> None:
+    """Files of deleted rows came with version 2: our default is none for it, and another one is refused."""
+    batches = {"unique_key": None, "incremental_strategy": "microbatch", "event_time": "at"}
+    cases: dict[str, dict[str, Any]] = {
+        "deleted": {"incremental_strategy": "delete+insert"},
+        "merged": {"incremental_strategy": "merge"},
+        "batched": {**batches, "begin": "2024-01-01", "batch_size": "day"},
+        "added": {"incremental_strategy": "append", "unique_key": None},
+    }
+    properties = {"format-version": 1}
+    scenario.file("models/src.sql", "{{ config(materialized='table', event_time='at') }}\n" + V1_ROWS[0])
+    window = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-02")
+    for name, config in cases.items():
+        scenario.model("select * from {{ ref('src') }}", name, tblproperties=properties, **config)
+    scenario.run(*window)
+    assert {scenario.table(name).format_version for name in cases} == {1}
+    scenario.file("models/src.sql", "{{ config(materialized='table', event_time='at') }}\n" + V1_ROWS[1])
+    modes = "'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
+    for name in ("merged", "batched"):
+        scenario.sql(f"alter table {scenario.relation(name)} set tblproperties ({modes})")
+    before = [scenario.state(name) for name in ("merged", "batched")]
+    run = scenario.dbt("run", *window)
+    refused = "The table has Iceberg's format version 1 and `{}` = 'merge-on-read'"
+    assert refused.format("write.merge.mode") in run.log
+    assert refused.format("write.delete.mode") in run.log
+    assert [scenario.state(name) for name in ("merged", "batched")] == before
+    old, replaced, new = (1, AT, None), (2, AT, None), (2, AT, "new")
+    assert scenario.rows("deleted") == [old, new]
+    assert scenario.rows("added") == [old, replaced, new]
+    modes_here = {"write.delete.mode": "copy-on-write", "write.merge.mode": "copy-on-write"}
+    for name in ("merged", "batched"):
+        wanted = {**properties, **modes_here}
+        scenario.model("select * from {{ ref('src') }}", name, tblproperties=wanted, **cases[name])
+    scenario.run("-s", "merged", "batched", *window)
+    assert scenario.rows("merged") == [old, new]
+    assert scenario.rows("batched") == [new]

@@ -18,6 +18,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.update import RemoveSnapshotRefUpdate
 from pyiceberg.transforms import DayTransform, IdentityTransform, VoidTransform
 from pyiceberg.types import (
     DecimalType,
@@ -40,6 +41,7 @@ from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
     FilesLeftError,
     ForeignCatalogError,
+    HiddenBatchError,
     NotIcebergError,
     SchemaCommitError,
     StagedBatchGoneError,
@@ -57,6 +59,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolutio
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.statements import insert_statement
+from dbt.adapters.sparkevolve.guards import commit
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, mapping, relation, struct
@@ -1038,6 +1041,30 @@ def test_a_column_whose_nulls_were_not_counted_may_hold_one(
     batch = lake.staged_batch(staged)
     assert batch.rows == 1
     assert batch.columns_without_null == {"b"}
+    # It is asked for where it matters.
+    required = columns("A int not null, b int not null, c int not null")
+    assert batch.uncounted(required) == ["a"]
+    assert batch.uncounted(columns("a int, b int")) == []
+    batch.add_counts({"a": 0})
+    assert batch.uncounted(required) == []
+
+
+def test_a_batch_whose_rows_are_on_no_main_branch_is_not_an_empty_batch(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    staged = make_table(columns("a int"))
+    table = other.load_table("db.t")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    commit(table, (), (RemoveSnapshotRefUpdate.model_validate({"ref-name": "main"}),))
+    with pytest.raises(HiddenBatchError) as raised:
+        lake.staged_batch(staged)
+    assert raised.value.msg == (
+        "The rows of the staged batch `lake`.`db`.`t` are on another branch than its `main`, or on none: the "
+        "catalog sets each new table up for `spark.wap.branch` and `spark.wap.id`, and the session has one "
+        "of these. Take `table-override.write.wap.enabled` out of the catalog's properties, and set "
+        "`write.wap.enabled` on the tables that are to have it. Nothing was loaded."
+    )
+    assert raised.value.relation == "`lake`.`db`.`t`"
 
 
 def test_a_batch_that_is_not_there_is_not_an_empty_batch(lake: IcebergCatalog) -> None:

@@ -136,6 +136,7 @@ MERGE_ON_READ = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
+COPY_ON_WRITE = {name: value for name, value in MERGE_ON_READ.items() if value != "merge-on-read"}
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,11 @@ MERGE_ON_READ = {
         ({}, MERGE_ON_READ),
         ({"write.delete.mode": "copy-on-write"}, {**MERGE_ON_READ, "write.delete.mode": "copy-on-write"}),
         ({"x": True, "n": 5}, {**MERGE_ON_READ, "x": "true", "n": "5"}),
+        ({"format-version": 1}, {**COPY_ON_WRITE, "format-version": "1"}),
+        (
+            {"format-version": "1", "write.merge.mode": "x"},
+            {**COPY_ON_WRITE, "format-version": "1", "write.merge.mode": "x"},
+        ),
     ],
 )
 def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(

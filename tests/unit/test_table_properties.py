@@ -135,3 +135,54 @@ def test_our_own_properties_are_not_for_models() -> None:
         check("model.p.m", {}, (), config)
     assert "SparkEvolve.schema.1" in str(raised.value)
     assert "Properties with this prefix are kept by sparkevolve itself." in str(raised.value)
+
+
+READS = "merge-on-read"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "properties", "version", "mode"),
+    [
+        ({"unique_key": "id"}, {"write.delete.mode": READS}, 1, "write.delete.mode"),
+        ({"unique_key": "id"}, {"write.delete.mode": "Merge-On-Read"}, 1, "write.delete.mode"),
+        ({"unique_key": "id"}, {"write.delete.mode": READS}, 2, None),
+        ({"unique_key": "id"}, {"write.merge.mode": READS}, 1, None),
+        ({"unique_key": "id"}, {}, 1, None),
+        ({}, {"write.delete.mode": READS}, 1, None),
+        ({"strategy": "merge", "unique_key": "id"}, {"write.merge.mode": READS}, 1, "write.merge.mode"),
+        ({"strategy": "merge", "unique_key": "id"}, {"write.delete.mode": READS}, 1, None),
+        ({"strategy": "merge"}, {"write.merge.mode": READS}, 1, None),
+        ({"strategy": "append", "bookkeeping": ["x"]}, {"write.merge.mode": READS}, 1, "write.merge.mode"),
+        ({"strategy": "microbatch", "event_time": "n"}, {"write.delete.mode": READS}, 1, "write.delete.mode"),
+        ({"strategy": "append"}, {"write.delete.mode": READS, "write.merge.mode": READS}, 1, None),
+        ({"strategy": "insert_overwrite"}, {"write.delete.mode": READS}, 1, None),
+        # What the model sets reaches the table in the same commit as the columns.
+        (
+            {"unique_key": "id", "tblproperties": {"write.delete.mode": "copy-on-write"}},
+            {"write.delete.mode": READS},
+            1,
+            None,
+        ),
+        (
+            {"unique_key": "id", "tblproperties": {"write.delete.mode": READS}},
+            {},
+            1,
+            "write.delete.mode",
+        ),
+    ],
+)
+def test_a_table_without_files_of_deleted_rows_is_not_made_to_need_them(
+    batch: StagedBatch, chosen: dict[str, Any], properties: dict[str, str], version: int, mode: str | None
+) -> None:
+    facts = TableFacts(format_version=version, properties=properties)
+    plan = plan_batch(batch, {**SETTINGS, **chosen}, {}, columns("id int, n int"), facts)
+    assert [str(refusal) for refusal in plan.refusals] == (
+        [
+            f"The table has Iceberg's format version 1 and `{mode}` = 'merge-on-read', for which Iceberg "
+            "needs version 2, so Spark can delete no rows of it. Set "
+            f"`tblproperties: {{{mode}: copy-on-write}}` in the model, or upgrade the table: `ALTER TABLE … "
+            "SET TBLPROPERTIES ('format-version' = '2')`."
+        ]
+        if mode
+        else []
+    )

@@ -64,6 +64,12 @@ class StagedBatch:
         self.written_ms: int = snapshot.timestamp_ms if snapshot else table.metadata.last_updated_ms
         files = [task.file for task in table.scan().plan_files()]
         self.rows: int = sum(f.record_count for f in files if f.content == DataFileContent.DATA)
+        # Neither in Avro nor where the catalog wants no metrics is anything counted.
+        self._counted = frozenset(
+            fold(field.name)
+            for field in self.schema.fields
+            if all(field.field_id in (f.null_value_counts or {}) for f in files)
+        )
         self.columns_without_null = frozenset(
             fold(field.name)
             for field in self.schema.fields
@@ -77,9 +83,10 @@ class StagedBatch:
         self.bounds = {name: pair for name, pair in found.items() if pair is not None}
 
     def uncounted(self, target: Schema) -> list[str]:
-        """Return the names of columns that are NOT NULL in the target, and here of a type not counted."""
-        wanted = {fold(f.name) for f in target.fields if f.required and not f.field_type.is_primitive}
-        wanted -= self.columns_without_null
+        """Return the names of columns that are NOT NULL in the target, whose NULLs are not counted here."""
+        wanted = {fold(f.name) for f in target.fields if f.required}
+        nested = {fold(f.name) for f in self.schema.fields if not f.field_type.is_primitive}
+        wanted -= self.columns_without_null | (self._counted - nested)
         return [f.name for f in self.schema.fields if fold(f.name) in wanted]
 
     def add_counts(self, nulls: Mapping[str, int]) -> None:

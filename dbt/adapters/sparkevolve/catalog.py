@@ -42,6 +42,7 @@ from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     FilesLeftError,
     ForeignCatalogError,
+    HiddenBatchError,
     NotIcebergError,
     PublishError,
     RunCancelledError,
@@ -245,10 +246,13 @@ class IcebergCatalog:
 
         Raises:
             StagedBatchGoneError: there is no such table. It is never taken for a batch without columns.
+            HiddenBatchError: it has rows that are not on its `main`.
         """
         table = self.find(relation)
         if table is None:
             raise StagedBatchGoneError(str(relation), self.name)
+        if table.current_snapshot() is None and table.metadata.snapshots:
+            raise HiddenBatchError(str(relation))
         return StagedBatch(table, bookkeeping)
 
     def base(self, relation: BaseRelation, wap_branch: Callable[[], str | None]) -> Base:

@@ -220,6 +220,23 @@ class StagedBatchGoneError(SparkEvolveError):
         self.catalog = catalog
 
 
+class HiddenBatchError(SparkEvolveError):
+    """A staged batch whose rows readers do not see, so that it would be taken for an empty one.
+
+    Attributes:
+        relation: its rendered name.
+    """
+
+    def __init__(self, relation: str) -> None:
+        super().__init__(
+            f"The rows of the staged batch {relation} are on another branch than its `main`, or on none: the "
+            "catalog sets each new table up for `spark.wap.branch` and `spark.wap.id`, and the session has "
+            "one of these. Take `table-override.write.wap.enabled` out of the catalog's properties, and set "
+            "`write.wap.enabled` on the tables that are to have it. Nothing was loaded."
+        )
+        self.relation = relation
+
+
 class FilesLeftError(SparkEvolveError):
     """A table was dropped, and files of it may be left where it was.
 

@@ -20,7 +20,7 @@ from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError
 from dbt.adapters.sparkevolve.evolution import names, statements
-from dbt.adapters.sparkevolve.evolution.table_properties import property_text
+from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION, property_text
 from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
@@ -28,11 +28,12 @@ from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
 # Rows of a seed in one INSERT, and so in one commit.
 _SEED_BATCH = 10_000
 # Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
+# Iceberg has it from format version 2 on.
+_MERGE_ON_READ = dict.fromkeys(
+    ("write.delete.mode", "write.update.mode", "write.merge.mode"), "merge-on-read"
+)
 DEFAULT_TABLE_PROPERTIES = {
     "format-version": "2",
-    "write.delete.mode": "merge-on-read",
-    "write.update.mode": "merge-on-read",
-    "write.merge.mode": "merge-on-read",
     # Each run makes some commits, and each commit a metadata file as large as the table's history.
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
@@ -144,7 +145,8 @@ class SparkEvolveAdapter(ClausesAdapter):
     def table_properties(self, configured: Mapping[str, Any] | None) -> dict[str, str]:
         """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults."""
         given = {str(key): property_text(value) for key, value in (configured or {}).items()}
-        return {**DEFAULT_TABLE_PROPERTIES, **given}
+        modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
+        return {**DEFAULT_TABLE_PROPERTIES, **modes, **given}
 
     @available.parse(lambda *a, **k: {})
     def configured_properties(

@@ -196,13 +196,14 @@ class IncrementalAdapter(PlanningAdapter):
     def audit_staged(
         self, target: SparkEvolveRelation, staged: SparkEvolveRelation, settings: Mapping[str, Any]
     ) -> None:
-        """Check a staged batch against the model's audits, before a table is made from it.
+        """Check a staged batch, also against the model's audits, before a table is made from it.
 
         Raises:
             AuditError: rows fail; nothing was made.
+            HiddenBatchError: a table would be made without its rows.
         """
+        batch = self.catalog.staged_batch(staged)
         if settings["audits"]:
-            batch = self.catalog.staged_batch(staged)
             columns = (
                 key_columns(settings["unique_key"]) or [f.name for f in batch.schema.fields][:_SHOWN_COLUMNS]
             )

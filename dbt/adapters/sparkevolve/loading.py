@@ -22,7 +22,10 @@ from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import AsFixed, AsUuid, Cast, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.table_properties import (
+    DELETE_MODE,
+    MERGE_MODE,
     allows_merge,
+    allows_mode,
     property_changes,
     refused_properties,
 )
@@ -187,6 +190,12 @@ def _refused_settings(
         has_it = not allows_merge(facts.properties)
         yield refusals.cannot_merge(is_snapshot) if has_it else refusals.would_not_merge(is_snapshot)
     yield from refused_properties(configured, facts.properties, facts.format_version)
+    deletes = settings["strategy"] == MICROBATCH or (
+        settings["strategy"] == DELETE_INSERT and bool(plan.unique_key)
+    )
+    for mode, is_used in ((DELETE_MODE, deletes), (MERGE_MODE, merges or is_snapshot)):
+        if is_used and not allows_mode(mode, {**facts.properties, **configured}, facts.format_version):
+            yield refusals.needs_newer_format(mode)
     known = {names.fold(name) for name in plan.refreshed}
     for setting in ("merge_update_columns", "merge_exclude_columns"):
         unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
@@ -198,6 +207,14 @@ def _refused_settings(
             yield refusals.other_partitions(wanted, facts.partition_by)
 
 
+def wanted_partitions(settings: Mapping[str, Any]) -> tuple[Part, ...]:
+    """Return what the model's table is to be partitioned by: Iceberg's buckets are partitions too."""
+    found = parse_partitions(settings["partition_by"])
+    if not (settings["clustered_by"] and settings["buckets"]):
+        return found
+    return (*found, part("bucket", ",".join(key_columns(settings["clustered_by"])), str(settings["buckets"])))
+
+
 def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
     """Return how Spark's INSERT OVERWRITE has to work for a strategy, None for one that does not use it."""
     if settings["strategy"] not in (INSERT_OVERWRITE, FULL_REFRESH):
@@ -207,14 +224,6 @@ def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
 
 
 def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
-def wanted_partitions(settings: Mapping[str, Any]) -> tuple[Part, ...]:
-    """Return what the model's table is to be partitioned by: Iceberg's buckets are partitions too."""
-    found = parse_partitions(settings["partition_by"])
-    if not (settings["clustered_by"] and settings["buckets"]):
-        return found
-    return (*found, part("bucket", ",".join(key_columns(settings["clustered_by"])), str(settings["buckets"])))
-
-
     """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing.
 
     Not under `--empty`, where dbt has made what the model reads look empty.

@@ -212,6 +212,17 @@ def cannot_merge(is_snapshot: bool) -> Refusal:
     )
 
 
+def needs_newer_format(mode: str) -> Refusal:
+    """Rows are to be deleted in a way that a table of format version 1 has not."""
+    return Refusal(
+        columns=(),
+        reason=f"The table has Iceberg's format version 1 and `{mode}` = 'merge-on-read', for which Iceberg "
+        "needs version 2, so Spark can delete no rows of it.",
+        remedy=f"Set `tblproperties: {{{mode}: copy-on-write}}` in the model, or upgrade the table: `ALTER "
+        "TABLE … SET TBLPROPERTIES ('format-version' = '2')`.",
+    )
+
+
 def older_partitions(path: Path, type_: IcebergType, transform: str) -> Refusal:
     """Partitions to be overwritten are partly in files of an older spec, and cannot be told by value."""
     return Refusal(

@@ -8,6 +8,8 @@ from dbt.adapters.sparkevolve.evolution.changes import SetProperty
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 FORMAT_VERSION = "format-version"
+DELETE_MODE, MERGE_MODE = "write.delete.mode", "write.merge.mode"
+_MERGE_ON_READ = "merge-on-read"
 ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
 # Spark and Iceberg keep these elsewhere, so that a value beside them would mean nothing.
 _RESERVED = frozenset(
@@ -67,6 +69,17 @@ def refused_properties(
         if name in _RESERVED and actual.get(name) != value
     ]
     return tuple(found)
+
+
+def allows_mode(name: str, properties: Mapping[str, str], format_version: int) -> bool:
+    """Tell whether Spark can delete rows, or merge, in the way that a property says.
+
+    Args:
+        name: the property's.
+        properties: the table's.
+        format_version: of the table: the first has no files of deleted rows.
+    """
+    return format_version > 1 or properties.get(name, "").lower() != _MERGE_ON_READ
 
 
 def allows_merge(properties: Mapping[str, str]) -> bool:
