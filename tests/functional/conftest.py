@@ -128,13 +128,15 @@ def profile_target(
     else:
         settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
         settings.prepare()
-        # As a server is set up by its operator: Iceberg's cache is on, unlike in our own sessions.
+        # As a server is set up by its operator: Iceberg's cache is on, unlike in our own sessions, and
+        # partitions are overwritten one by one.
         cached = {key: value for key, value in settings.spark.items() if not key.endswith("cache-enabled")}
         conf = {
             **FAST,
             **cached,
             "spark.sql.extensions": EXTENSIONS,
             "spark.sql.defaultCatalog": "lake",
+            "spark.sql.sources.partitionOverwriteMode": "dynamic",
         }
         folder = tmp_path_factory.mktemp("thrift")
         with ThriftServer(folder, conf, iceberg_packages()) as server:

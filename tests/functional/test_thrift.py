@@ -120,6 +120,25 @@ def test_columns_are_kept_and_added_though_the_server_caches_tables(scenario: Sc
     assert scenario.tables() == ["d", "t"]
 
 
+def test_the_servers_own_overwrite_mode_is_not_that_of_a_load(scenario: Scenario) -> None:
+    """The server overwrites partitions one by one. A full refresh replaces all, and sets the mode back."""
+    query = "run_query('set spark.sql.sources.partitionOverwriteMode')"
+    log = f"{{% do log('mode=' ~ {query}.rows[0][1], info=true) %}}"
+    config: dict[str, Any] = {"incremental_strategy": "insert_overwrite", "unique_key": None}
+    config |= {"partition_by": "p", "post_hook": "{% if execute %}" + log + "{% endif %}"}
+    scenario.model("select 1 as id, 'a' as p union all select 2, 'b'", **config)
+    scenario.model("select 1 as id, 'a' as p", "whole", **{**config, "partition_by": None})
+    scenario.run()
+    scenario.model("select 3 as id, 'b' as p, 'new' as v", **config)
+    scenario.model("select 3 as id, 'b' as p", "whole", **{**config, "partition_by": None})
+    assert scenario.run().log.count("mode=dynamic") == 2
+    assert scenario.rows() == [(1, "a", None), (3, "b", "new")]
+    assert scenario.rows("whole") == [(3, "b")]
+    scenario.model("select 4 as id, 'c' as p", **config)
+    assert "mode=dynamic" in scenario.run("--full-refresh", "-s", "t").log
+    assert scenario.rows() == [(4, "c", None)]
+
+
 def test_a_ddl_through_run_query_does_not_fail(scenario: Scenario) -> None:
     statement = "{% do run_query('create schema if not exists ' ~ target.schema) %}"
     scenario.file("macros/ddl.sql", "{% macro ddl() %}" + statement + "{% endmacro %}")

@@ -274,7 +274,8 @@ class _StartedWith:
         for name in sorted(config.keys() & stated):
             # Hadoop's settings are read where Spark began with them, though a session lets them be set.
             of_session = not name.startswith("spark.hadoop.")
-            now = str((session.conf if of_session else context).get(name, ""))
+            # A default is checked against the type of the setting, and an empty text is no number.
+            now = str((session.conf if of_session else context).get(name, None) or "")
             several = name.startswith("spark.jars")
             wanted, runs = (_names_in(text) if several else {text} for text in (config[name], now))
             if not wanted <= runs:

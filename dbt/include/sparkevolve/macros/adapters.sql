@@ -3,6 +3,12 @@
 {%- endmacro %}
 
 
+{# `current_timestamp()` is no call where `spark.sql.ansi.enforceReservedKeywords` reserves the name. #}
+{% macro sparkevolve__current_timestamp() -%}
+  now()
+{%- endmacro %}
+
+
 {# dbt hands the database over quoted from one place and bare from another. #}
 {% macro sparkevolve__list_schemas(database) -%}
   {% call statement('list_schemas', fetch_result=True, auto_begin=False) %}

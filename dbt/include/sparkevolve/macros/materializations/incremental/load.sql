@@ -40,6 +40,10 @@
 {% macro sparkevolve__run_load(load) %}
   {% if load.partition_overwrite %}
     {% do adapter.set_partition_overwrite(load.partition_overwrite) %}
+    {# That may be another session, which keeps metadata of its own; of a new branch it has none yet. #}
+    {% if load.branch is none %}
+      {% do sparkevolve__refresh(load.target) %}
+    {% endif %}
   {% endif %}
   {% if load.cut %}
     {% call statement('cut_branch') %}{{ load.cut }}{% endcall %}
