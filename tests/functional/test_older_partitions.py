@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from tests.functional.harness import Scenario
+from tests.functional.test_concurrency import Intrude, cut, intrude, is_clean
+
+__all__ = ["intrude"]
 
 # Of each table: its columns, its first partitioning, what changes that, the model's partition_by, the rows
 # before, the batch, and the rows after.
@@ -85,3 +89,40 @@ def test_rows_in_files_of_an_older_spec_are_replaced(scenario: Scenario, version
         assert found == sorted(rows, key=str), name
         assert f"{scenario.relation(name)}: The table has files from before its partitioning" in run.log
         assert scenario.table(name).refs().keys() == {"main"}
+
+
+def test_the_partitioning_changes_just_before_an_overwrite(scenario: Scenario, intrude: Intrude) -> None:
+    """Spark overwrites partitions of the new spec, to which none of the rows belongs that are there."""
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    table = scenario.relation()
+    scenario.sql(f"create table {table} (id int, d string, e string) using iceberg partitioned by (d)")
+    scenario.sql(f"insert into {table} {OLD}")
+    overwrite = {"incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "d"}
+    scenario.model("select 9 as id, 'x' as d, 'n' as e", **overwrite)
+
+    def change(spec: str) -> None:
+        scenario.sql(f"refresh table {table}")
+        scenario.sql(f"alter table {table} replace partition field {spec}")
+
+    # There and back.
+    before = intrude(SparkEvolveAdapter, "execute", lambda: change("d with bucket(4, id) as b"), sql="INSERT")
+    after = intrude(SparkEvolveAdapter, "execute", lambda: change("b with d"), after=True, sql="INSERT")
+    run = scenario.run()
+    assert (len(before), len(after), cut(run)) == (1, 1, 2)
+    assert scenario.rows() == [(2, "y", "b"), (3, None, "c"), (9, "x", "n")]
+    # To the same partitions in a spec of its own, to which a run begins again.
+    intrude(SparkEvolveAdapter, "execute", lambda: change("d with d as again"), sql="INSERT")
+    scenario.model("select 8 as id, 'y' as d, 'n' as e", **overwrite)
+    run = scenario.run()
+    assert cut(run) == 2
+    assert scenario.rows() == [(3, None, "c"), (8, "y", "n"), (9, "x", "n")]
+    # To others: the model is refused then as it would have been.
+    scenario.sql(f"delete from {table}")
+    scenario.sql(f"insert into {table} {OLD}")
+    rows = scenario.rows()
+    intrude(SparkEvolveAdapter, "execute", lambda: change("again with truncate(1, e)"), sql="INSERT")
+    scenario.model("select 7 as id, 'x' as d, 'n' as e", **overwrite)
+    message = scenario.fail().message
+    assert "truncate(1, e)" in message
+    assert scenario.rows() == rows
+    assert is_clean(scenario)

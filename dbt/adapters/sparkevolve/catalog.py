@@ -70,6 +70,7 @@ from dbt.adapters.sparkevolve.publication import (
     is_same_table,
     is_wap_enabled,
     left_over,
+    overwrote_other_partitions,
     partitions,
     publication,
     removal,
@@ -322,6 +323,7 @@ class IcebergCatalog:
         retries: int,
         fast_forward: Callable[[], None],
         elapsed_ms: Callable[[], int] = lambda: 0,
+        overwritten_spec: int | None = None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -337,6 +339,7 @@ class IcebergCatalog:
                 the answer was lost.
             fast_forward: moves the table's branch through Spark, for a table that PyIceberg cannot commit to.
             elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
+            overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
 
         Raises:
             PublishError: the catalog refused, or it is not known whether it did.
@@ -358,6 +361,10 @@ class IcebergCatalog:
                     break
                 head = refs[branch].snapshot_id
                 if not can_read(table.metadata, head):
+                    return Published.MOVED
+                if overwritten_spec is not None and overwrote_other_partitions(
+                    table, head, base.cut_at, overwritten_spec
+                ):
                     return Published.MOVED
                 if not has_news(table, head, base.cut_at):
                     return Published.NOTHING_NEW

@@ -253,7 +253,13 @@ class IncrementalAdapter(PlanningAdapter):
                 self.execute(sql)
 
         outcome = self.catalog.publish(
-            load.target, load.base, load.branch, retries, fast_forward, load.elapsed_ms
+            load.target,
+            load.base,
+            load.branch,
+            retries,
+            fast_forward,
+            load.elapsed_ms,
+            load.overwritten_spec,
         )
         if outcome == Published.MOVED:
             if is_last:

@@ -175,6 +175,11 @@ class Load:
         return None if self.older_partitions else partition_overwrite(self.settings)
 
     @property
+    def overwritten_spec(self) -> int | None:
+        """The partition spec whose partitions the batch overwrites; None if it overwrites none."""
+        return self.base.table.metadata.default_spec_id if self.partition_overwrite == "dynamic" else None
+
+    @property
     def cut(self) -> str | None:
         """The statement that cuts the branch off, if there is one to be cut."""
         if self.branch is None:

@@ -205,6 +205,23 @@ def has_news(table: Table, head: int, base: int | None) -> bool:
     return False
 
 
+def overwrote_other_partitions(table: Table, head: int, base: int | None, spec_id: int) -> bool:
+    """Tell whether rows since ``base`` were written by another partition spec than the run has seen.
+
+    Spark overwrites partitions of the spec that the table has when the INSERT begins. If somebody changes it
+    just before, even there and back, other rows are replaced than those that the run was to replace.
+    """
+    snapshot = table.metadata.snapshot_by_id(head)
+    while snapshot is not None and snapshot.snapshot_id != base:
+        for manifest in snapshot.manifests(table.io):
+            is_new = manifest.added_snapshot_id == snapshot.snapshot_id and manifest.added_files_count != 0
+            if is_new and manifest.partition_spec_id != spec_id:
+                return True
+        parent = snapshot.parent_snapshot_id
+        snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None
+    return False
+
+
 def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
     """Tell whether ``snapshot_id`` is ``head`` or one of its ancestors."""
     while head is not None and head != snapshot_id:
