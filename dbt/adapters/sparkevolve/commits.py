@@ -1,10 +1,11 @@
 """How changes of a table become one commit of PyIceberg."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any
 
-from pyiceberg.table import CommitTableResponse, Table
+from pyiceberg.table import CommitTableResponse, Table, Transaction
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.table.update.schema import UpdateSchema
 
@@ -20,6 +21,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetProperty,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
 
 COMMENT_PROPERTY = "comment"
 
@@ -45,7 +47,7 @@ def commit_changes(
         of_schema = [change for change in changes if not isinstance(change, SetProperty)]
         if not of_schema:
             return
-        with transaction.update_schema() as update:
+        with _schema_update(transaction) as update:
             for change in of_schema:
                 _stage(update, change)
         schema_id = transaction.table_metadata.current_schema_id
@@ -60,11 +62,27 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> N
     """Commit descriptions of a table, if not None, and of columns by their exact names."""
     with _in_short(table, 0).transaction() as transaction:
         if docs:
-            with transaction.update_schema() as update:
+            with _schema_update(transaction) as update:
                 for name, doc in docs.items():
                     update.update_column((name,), doc=doc)
         if comment is not None:
             transaction.set_properties({COMMENT_PROPERTY: comment})
+
+
+@contextmanager
+def _schema_update(transaction: Transaction) -> Iterator[UpdateSchema]:
+    """Change the schema, and with it the properties that name columns."""
+    before = transaction.table_metadata
+    with transaction.update_schema() as update:
+        # PyIceberg would let a new column read what files without field ids have of another one.
+        update._name_mapping = None
+        yield update
+    schemas = (before.schema(), transaction.table_metadata.schema())
+    changed, outdated = changed_properties(before.properties, *schemas)
+    if outdated:
+        transaction.remove_properties(*outdated)
+    if changed:
+        transaction.set_properties(changed)
 
 
 def iso(moment: datetime) -> str:

@@ -10,6 +10,8 @@ from pyiceberg.types import DateType, IcebergType, TimestampType
 
 from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField
+from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
 from dbt.adapters.sparkevolve.evolution.partitions import (
     Part,
     PartitionValue,
@@ -123,9 +125,20 @@ def plan_batch(
     )
     plan = plan_evolution(schema, _source(batch, schema, settings["stored_as_they_are"]), policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
+    if not plan.refusals:
+        unknown = metrics_of_unknown(settings["tblproperties"], schema, batch.schema, plan.changes)
+        found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
     if found:
         return EvolutionPlan(refusals=found)
     plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings["stored_as_they_are"]))
+    unread = tuple(
+        f"Files without field ids may have {names.path_text(change.path)}, and the table's property "
+        "`schema.name-mapping.default` takes that for another column. The new one is NULL in such files, in "
+        "those too that are added to the table later: if they have it, give it another name."
+        for change in plan.changes
+        if isinstance(change, AddColumn | AddField) and named_for_another(facts.properties, change.path)
+    )
+    plan = replace(plan, warnings=(*plan.warnings, *unread))
     return _with_properties(plan, settings["tblproperties"], facts)
 
 

@@ -190,6 +190,16 @@ def reserved_property(name: str, value: str) -> Refusal:
     )
 
 
+def metrics_of_no_column(name: str, column: str) -> Refusal:
+    """The model sets metrics for a column that its table will not have."""
+    return Refusal(
+        columns=(column,),
+        reason=f"`tblproperties` set `{name}`, and the table will have no column `{column}`. Iceberg would "
+        "then refuse every later change of the table's properties.",
+        remedy="Name a column of the table as it is spelled there, or leave it out.",
+    )
+
+
 def would_not_merge(is_snapshot: bool) -> Refusal:
     """The model is to give its table a property with which its rows cannot be merged."""
     return Refusal(

@@ -5,6 +5,7 @@ from typing import Any
 
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.changes import SetProperty
+from dbt.adapters.sparkevolve.evolution.column_properties import NAME_MAPPING
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 FORMAT_VERSION = "format-version"
@@ -45,7 +46,11 @@ def property_changes(configured: Mapping[str, str], actual: Mapping[str, str]) -
     return tuple(
         SetProperty(name, value)
         for name, value in configured.items()
-        if name != FORMAT_VERSION and name not in _RESERVED and actual.get(name) != value
+        if name != FORMAT_VERSION
+        and name not in _RESERVED
+        and actual.get(name) != value
+        # It follows the table's columns since.
+        and not (name == NAME_MAPPING and name in actual)
     )
 
 
