@@ -41,6 +41,9 @@ def test_what_cannot_reach_the_table_is_said_once_in_each_run(scenario: Scenario
         "The model is partitioned by bucket(2, p) and the table by nothing. The rows are written as the "
         "table is partitioned: change it with `ALTER TABLE`, or make `clustered_by` what the table has.",
     ]
+    plan = scenario.dbt("run", "-s", "plain", "--vars", "sparkevolve_plan_only: true")
+    assert plan.success
+    assert [plan.log.count(f"  warning    {text}") for text in wanted] == [1, 1, 1], plan.log
     for arguments, changes in (((), 1), (("--full-refresh",), 0), ((), 0)):
         log = scenario.run("-s", "plain", *arguments).log
         assert [log.count(text) for text in wanted] == [1, 1, 0 if arguments else 1], log

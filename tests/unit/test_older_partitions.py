@@ -107,6 +107,12 @@ def test_what_makes_a_partition_is_said_in_iceberg_s_functions(make_table: MakeT
         "`lake`.system.years(S.`c`)",
     ]
     assert refused_partitions(table) == []
+    table.metadata = table.metadata.model_copy(
+        update={"format_version": 1, "properties": {"write.delete.mode": "merge-on-read"}}
+    )
+    (refusal,) = refused_partitions(table)
+    assert "Iceberg's format version 1 and `write.delete.mode` = 'merge-on-read'" in str(refusal)
+    assert refused_partitions(table, {"write.delete.mode": "copy-on-write"}) == []
 
 
 def test_the_bucket_of_a_uuid_cannot_be_told(make_table: MakeTable, other: Catalog) -> None:

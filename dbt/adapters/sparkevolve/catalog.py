@@ -56,6 +56,7 @@ from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.guards import commit
 from dbt.adapters.sparkevolve.outages import Watch, may_be_outage_in_spark, outage, refusal
 from dbt.adapters.sparkevolve.publication import (
@@ -88,8 +89,6 @@ _DROP_RETRIES = 4
 # How often a commit is tried again whose catalog went away and came back; conflicts count apart.
 _MOST_OUTAGES = 3
 DEFAULT_TIMEOUT_SECONDS = 60.0
-# PyIceberg 0.12 reads newer tables, and refuses to commit to them.
-NEWEST_FORMAT_TO_COMMIT = 2
 
 Result = TypeVar("Result")
 

@@ -113,7 +113,7 @@ class IncrementalAdapter(PlanningAdapter):
             CommitConflictError: other writers were faster each time.
         """
         if overwrites_older_partitions(base, settings):
-            found = refused_partitions(base.table)
+            found = refused_partitions(base.table, settings["tblproperties"])
             if found:
                 raise EvolutionRefusedError(str(target), found)
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])

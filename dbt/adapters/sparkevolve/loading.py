@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.table_properties import (
     DELETE_MODE,
     MERGE_MODE,
+    NEWEST_FORMAT_TO_COMMIT,
     allows_merge,
     allows_mode,
     property_changes,
@@ -143,18 +144,10 @@ def plan_batch(
 
 
 def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
-    """Return a plan that gives the table the properties of its model, or says that this cannot be done."""
-    found = property_changes(configured, facts.properties)
-    if plan.refusals or not found:
+    """Return a plan that gives the table the properties of its model, where PyIceberg can."""
+    if plan.refusals or facts.format_version > NEWEST_FORMAT_TO_COMMIT:
         return plan
-    if facts.format_version > 2:
-        listed = "; ".join(map(str, found))
-        text = (
-            f"The table has Iceberg's format version {facts.format_version}, to which PyIceberg cannot "
-            f"commit, so `tblproperties` were not set. Set them with ALTER TABLE in Spark: {listed}."
-        )
-        return replace(plan, warnings=(*plan.warnings, text))
-    return replace(plan, changes=(*plan.changes, *found))
+    return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
 
 
 def _cast(
@@ -199,7 +192,9 @@ def _refused_settings(
     is_snapshot = bool(settings["bookkeeping"])
     merges = settings["strategy"] == MERGE and bool(plan.unique_key)
     configured = settings["tblproperties"]
-    if (merges or is_snapshot) and not allows_merge({**facts.properties, **configured}):
+    is_set = facts.format_version <= NEWEST_FORMAT_TO_COMMIT
+    properties = {**facts.properties, **(configured if is_set else {})}
+    if (merges or is_snapshot) and not allows_merge(properties):
         has_it = not allows_merge(facts.properties)
         yield refusals.cannot_merge(is_snapshot) if has_it else refusals.would_not_merge(is_snapshot)
     yield from refused_properties(configured, facts.properties, facts.format_version)
@@ -207,7 +202,7 @@ def _refused_settings(
         settings["strategy"] == DELETE_INSERT and bool(plan.unique_key)
     )
     for mode, is_used in ((DELETE_MODE, deletes), (MERGE_MODE, merges or is_snapshot)):
-        if is_used and not allows_mode(mode, {**facts.properties, **configured}, facts.format_version):
+        if is_used and not allows_mode(mode, properties, facts.format_version):
             yield refusals.needs_newer_format(mode)
     known = {names.fold(name) for name in plan.refreshed}
     for setting in ("merge_update_columns", "merge_exclude_columns"):

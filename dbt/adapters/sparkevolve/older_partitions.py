@@ -13,7 +13,8 @@ from pyiceberg.transforms import BucketTransform, VoidTransform
 from pyiceberg.types import IcebergType, UUIDType
 
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, part
-from dbt.adapters.sparkevolve.evolution.refusals import Refusal, older_partitions
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal, needs_newer_format, older_partitions
+from dbt.adapters.sparkevolve.evolution.table_properties import DELETE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import children
 from dbt.adapters.sparkevolve.loading import INSERT_OVERWRITE, partition_overwrite
 from dbt.adapters.sparkevolve.publication import Base
@@ -70,10 +71,20 @@ def partition_values(table: Table) -> tuple[PartitionValue, ...]:
     return tuple(found)
 
 
-def refused_partitions(table: Table) -> list[Refusal]:
-    """Return why rows cannot be found by the table's partitions: Spark has no function of the same result."""
+def refused_partitions(table: Table, configured: Mapping[str, str] | None = None) -> list[Refusal]:
+    """Return why rows cannot be deleted by the table's partitions.
+
+    Either Spark has no function of the same result, or the table has no files of deleted rows.
+
+    Args:
+        table: the table.
+        configured: the model's ``tblproperties``, which reach the table before its rows do.
+    """
     places = _places(table)
-    return [
+    properties = {**table.properties, **(configured or {})}
+    deletes = allows_mode(DELETE_MODE, properties, table.metadata.format_version)
+    found = [] if deletes else [needs_newer_format(DELETE_MODE)]
+    return found + [
         older_partitions(*places[f.source_id], str(f.transform))
         for f, value in zip(
             (f for f in table.spec().fields if not isinstance(f.transform, VoidTransform)),

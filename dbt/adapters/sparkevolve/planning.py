@@ -38,6 +38,7 @@ from dbt.adapters.sparkevolve.loading import (
 )
 from dbt.adapters.sparkevolve.outcome import Outcome
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.table_differences import differences
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -289,7 +290,8 @@ class PlanningAdapter(ListingAdapter):
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
-        return plan_data(target, plan)
+        data = plan_data(target, plan)
+        return data | {"warnings": [*data["warnings"], *differences(table, settings)]}
 
     @available.parse(lambda *a, **k: {})
     def plan_new_table(
