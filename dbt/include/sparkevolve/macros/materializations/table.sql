@@ -6,11 +6,13 @@
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% set is_replaced = existing_relation is not none and existing_relation.is_iceberg
                        and (config.get('file_format') or 'iceberg') == 'iceberg' %}
+  {% set sql = sparkevolve__compiled_query() %}
   {% if existing_relation is not none and not is_replaced %}
+    {% set sql = sparkevolve__evaluated(target_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}
   {% endif %}
   {% call statement('main') %}
-    {{ create_table_as(False, target_relation, sparkevolve__compiled_query()) }}
+    {{ create_table_as(False, target_relation, sql) }}
   {% endcall %}
   {% do sparkevolve__rows_are_visible(target_relation) %}
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, true) %}
@@ -18,3 +20,25 @@
   {% do sparkevolve__run_post_hooks() %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
+
+
+{# A query of the rows that the model returns, evaluated before what it may read, or readers need, is dropped. Where
+   that cannot be an Iceberg table of the profile's catalog, whose batches are removed, it is analysed at least. #}
+{% macro sparkevolve__evaluated(target_relation, sql) %}
+  {% if config.get('contract').enforced %}
+    {% do get_assert_columns_equivalent(sql) %}
+  {% endif %}
+  {% if (config.get('file_format') or 'iceberg') != 'iceberg' or target_relation.database not in [none, target.database] %}
+    {% do get_columns_in_query(sql) %}
+    {% do return(sql) %}
+  {% endif %}
+  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% set staged = adapter.staging_relation(target_relation) %}
+  {% call statement('stage_rows') %}
+    create table {{ staged }} using iceberg
+    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
+    as
+    {{ sql }}
+  {% endcall %}
+  {% do return('select * from ' ~ staged) %}
+{% endmacro %}

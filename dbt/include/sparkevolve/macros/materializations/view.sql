@@ -9,6 +9,11 @@
 {% macro sparkevolve__build_view(target_relation) %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% if existing_relation is not none and not existing_relation.is_view %}
+    {# A query that cannot be a view takes no table away. #}
+    {% do get_columns_in_query(sparkevolve__compiled_query()) %}
+    {% if config.get('contract').enforced %}
+      {% do get_assert_columns_equivalent(sparkevolve__compiled_query()) %}
+    {% endif %}
     {% do handle_existing_table(should_full_refresh(), existing_relation) %}
   {% endif %}
   {% call statement('main') %}
