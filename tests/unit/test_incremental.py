@@ -33,7 +33,6 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     drop_branch,
     loaded_rows,
     repeated_keys,
-    snapshot_statement,
     some_violations,
 )
 from dbt.adapters.sparkevolve.evolution.storable import no_rows, types_query
@@ -826,14 +825,6 @@ def test_what_cuts_a_plan_is_set_meanwhile_and_set_back(adapter: Adapter) -> Non
         }
     ]
     assert {name: v for name, v in adapter.connections.set.items() if v is not None} == given
-
-
-def test_the_statement_of_a_snapshot_names_dbt_s_columns(adapter: Adapter, start: Start) -> None:
-    load = start(ROW, publish="direct", strategy="append")
-    names = {"dbt_scd_id": "scd", "dbt_valid_to": "till", "dbt_valid_from": "from"}
-    assert adapter.snapshot_statement(load, names, "x") == snapshot_statement(
-        MAIN, str(STAGED), load.plan.columns, scd_id="scd", valid_to="till", valid_to_current="x"
-    )
 
 
 # Staging

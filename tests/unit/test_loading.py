@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     insert_and_keep,
     insert_statement,
     merge_statement,
+    snapshot_statement,
 )
 from dbt.adapters.sparkevolve.evolution.storable import Leaf, Struct
 from dbt.adapters.sparkevolve.evolution.types import spark_type
@@ -254,6 +255,32 @@ def test_an_empty_batch_is_loaded_just_if_it_replaces_rows_by_nothing(
         plan = planned(batch, "Id int, ts timestamp", facts, **settings)
         assert plan.refusals == ()
         assert load_statements(TARGET, PREVIOUS, STAGED, batch, plan, {**SETTINGS, **settings}) == []
+
+
+def test_the_statement_of_a_snapshot_names_dbt_s_columns(stage: Stage) -> None:
+    batch = stage("id int, scd string, till timestamp", {"id": 1, "scd": "x", "till": None})
+    table = "id int, scd string, till timestamp"
+    settings = {
+        "strategy": "snapshot",
+        "snapshot_columns": {"dbt_scd_id": "scd", "dbt_valid_to": "till", "dbt_valid_from": "from"},
+        "valid_to_current": "'9999-01-01'",
+    }
+    plan = planned(batch, table, **settings)
+    assert load(batch, table, **settings) == [
+        snapshot_statement(
+            TARGET,
+            str(STAGED),
+            plan.columns,
+            scd_id="scd",
+            valid_to="till",
+            valid_to_current="'9999-01-01'",
+        )
+    ]
+
+
+def test_a_snapshot_without_changes_has_no_statement(stage: Stage) -> None:
+    batch = stage("id int, scd string")
+    assert load(batch, "id int, scd string", strategy="snapshot") == []
 
 
 # Microbatches

@@ -32,7 +32,7 @@ from dbt.adapters.sparkevolve.evolution import names, statements
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import FULL_REFRESH, key_columns, plan_batch
+from dbt.adapters.sparkevolve.loading import FULL_REFRESH, MERGE, SNAPSHOT, key_columns, plan_batch
 from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, refused_partitions
 from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.publication import Base, Published, is_wap_enabled
@@ -269,7 +269,7 @@ class IncrementalAdapter(PlanningAdapter):
             return False
         if outcome == Published.NOTHING_NEW:
             # A MERGE may find nothing to update; what else has rows has written some.
-            if load.batch.rows and load.settings["strategy"] != "merge":
+            if load.batch.rows and load.settings["strategy"] not in (MERGE, SNAPSHOT):
                 raise NotOnBranchError(
                     str(load.target), "its rows are not on the branch that they were written to"
                 )
@@ -277,26 +277,6 @@ class IncrementalAdapter(PlanningAdapter):
         load.branch = None
         load.is_visible = outcome == Published.YES
         return True
-
-    @available.parse(lambda *a, **k: "")
-    def snapshot_statement(
-        self, load: Load, snapshot_columns: Mapping[str, str], valid_to_current: str | None
-    ) -> str:
-        """Return the MERGE that brings the staged changes of a dbt snapshot into its table.
-
-        Args:
-            load: what ``evolve`` returned for the staged changes.
-            snapshot_columns: dbt's ``snapshot_table_column_names``.
-            valid_to_current: dbt's ``dbt_valid_to_current``, a SQL expression, or None.
-        """
-        return statements.snapshot_statement(
-            str(load.target),
-            str(load.staged),
-            load.plan.columns,
-            scd_id=snapshot_columns["dbt_scd_id"],
-            valid_to=snapshot_columns["dbt_valid_to"],
-            valid_to_current=valid_to_current,
-        )
 
     @available.parse(lambda *a, **k: True)
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
@@ -332,7 +312,7 @@ class IncrementalAdapter(PlanningAdapter):
             load = self._node.load
             if load is None or sql.strip() not in load.steps:
                 raise
-            if "MERGE_CARDINALITY_VIOLATION" in str(exc):
+            if load.merge_key is not None and "MERGE_CARDINALITY_VIOLATION" in str(exc):
                 raise self._repeated_key(load) from exc
             self._see_what_others_did(load, exc)
             if _is_overtaken(load, sql, exc):

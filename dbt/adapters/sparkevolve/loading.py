@@ -36,6 +36,7 @@ from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
+SNAPSHOT = "snapshot"
 INSERT_OVERWRITE, FULL_REFRESH = "insert_overwrite", "full_refresh"
 
 
@@ -302,6 +303,18 @@ def load_statements(
     strategy = settings["strategy"]
     if not is_loaded(batch, settings):
         return []
+    if strategy == SNAPSHOT:
+        bookkeeping = settings["snapshot_columns"]
+        return [
+            statements.snapshot_statement(
+                target,
+                str(staged),
+                plan.columns,
+                scd_id=bookkeeping["dbt_scd_id"],
+                valid_to=bookkeeping["dbt_valid_to"],
+                valid_to_current=settings["valid_to_current"],
+            )
+        ]
     if strategy == INSERT_OVERWRITE and older_partitions:
         delete = statements.delete_partitions(
             target, str(staged), plan.columns, older_partitions, str(staged.database)

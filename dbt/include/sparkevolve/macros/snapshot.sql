@@ -7,16 +7,19 @@
   {% do sparkevolve__create_missing_schema(target_relation) %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% do adapter.drop_abandoned_staging(target_relation) %}
-  {% set is_new = existing_relation is none %}
-  {% if not is_new %}
+  {% if existing_relation is not none %}
+    {% if not existing_relation.is_table %}
+      {% do exceptions.relation_wrong_type(existing_relation, 'table') %}
+    {% endif %}
     {% do sparkevolve__grant(target_relation, existing_relation, false) %}
-  {% endif %}
-  {% set final_sql = sparkevolve__snapshot_sql(target_relation, existing_relation) %}
-  {% call statement('main') %}
-    {{ final_sql }}
-  {% endcall %}
-  {% do sparkevolve__rows_are_visible(target_relation, only_hooks=not is_new) %}
-  {% if is_new %}
+    {% do adapter.valid_snapshot_target(target_relation, sparkevolve__snapshot_columns()) %}
+    {% do sparkevolve__load_existing(target_relation, sparkevolve__snapshot_settings()) %}
+  {% else %}
+    {% set query = sparkevolve__compiled_query() %}
+    {% call statement('main') %}
+      {{ create_table_as(False, target_relation, build_snapshot_table(sparkevolve__snapshot_strategy(query, false), query)) }}
+    {% endcall %}
+    {% do sparkevolve__rows_are_visible(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, false) %}
   {% endif %}
   {% do sparkevolve__run_post_hooks() %}
@@ -31,32 +34,26 @@
 {% endmacro %}
 
 
-{# The statement that makes the snapshot's table, or brings what has changed into it. #}
-{% macro sparkevolve__snapshot_sql(target_relation, existing_relation) %}
-  {% if existing_relation is not none and not existing_relation.is_table %}
-    {% do exceptions.relation_wrong_type(existing_relation, 'table') %}
-  {% endif %}
-  {% set query = sparkevolve__compiled_query() %}
-  {% set strategy = strategy_dispatch(config.get('strategy'))(
-    dict(model, compiled_code=query), 'snapshotted_data', 'source_data', model['config'], existing_relation is not none
-  ) %}
-  {% if existing_relation is none %}
-    {% do return(create_table_as(False, target_relation, build_snapshot_table(strategy, query))) %}
-  {% endif %}
-  {% set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() %}
-  {% do adapter.valid_snapshot_target(target_relation, columns) %}
-  {% set staged = sparkevolve__stage_snapshot(strategy, query, target_relation) %}
-  {% do return(snapshot_merge_sql(target=target_relation, source=staged, insert_cols=[])) %}
+{% macro sparkevolve__snapshot_columns() %}
+  {% do return(config.get('snapshot_table_column_names') or get_snapshot_table_column_names()) %}
+{% endmacro %}
+
+
+{# dbt's SQL of what makes a row a new version; of a table that is there it asks for the columns. #}
+{% macro sparkevolve__snapshot_strategy(query, exists) %}
+  {% do return(strategy_dispatch(config.get('strategy'))(
+    dict(model, compiled_code=query), 'snapshotted_data', 'source_data', model['config'], exists
+  )) %}
 {% endmacro %}
 
 
 {# Stage a snapshot's changes as a table next to it. dbt-spark makes a view with a bare name: in the catalog's
    root, which most catalogs do not allow, and the same for two snapshots of one name, which then read each
    other's rows; and it evaluates the changes again in the MERGE. #}
-{% macro sparkevolve__stage_snapshot(strategy, sql, target_relation) %}
-  {% set settings = sparkevolve__snapshot_settings() %}
-  {% set changes = snapshot_staging_table(strategy, sql, target_relation) %}
-  {% set query = adapter.storable_query(target_relation, changes, settings, adapter.target_schema(target_relation)) %}
+{% macro sparkevolve__stage_snapshot(target_relation, settings, table_schema) %}
+  {% set sql = sparkevolve__compiled_query() %}
+  {% set changes = snapshot_staging_table(sparkevolve__snapshot_strategy(sql, true), sql, target_relation) %}
+  {% set query = adapter.storable_query(target_relation, changes, settings, table_schema) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('build_snapshot_staging_relation') %}
     create table {{ staged }} using iceberg
@@ -68,24 +65,18 @@
 {% endmacro %}
 
 
-{% macro sparkevolve__snapshot_merge_sql(target, source, insert_cols) -%}
-  {% set base = adapter.begin_load(target) %}
-  {% set load = adapter.evolve(base, target, source, sparkevolve__snapshot_settings(), sparkevolve__column_docs()) %}
-  {% do sparkevolve__log_evolution(target, load) %}
-  {% do persist_docs(target, model) %}
-  {% do sparkevolve__refresh(target) %}
-  {% set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() %}
-  {% do return(adapter.snapshot_statement(load, columns, config.get('dbt_valid_to_current'))) %}
-{%- endmacro %}
-
-
-{# A snapshot preserves: it adds what is new, keeps what is gone, and has one statement, which is atomic. #}
+{# A snapshot preserves: it adds what is new and keeps what is gone. Its changes follow from what the table has, so they
+   are published only if that is so still. #}
 {% macro sparkevolve__snapshot_settings() %}
   {% set settings = sparkevolve__incremental_settings(false) %}
-  {% set columns = config.get('snapshot_table_column_names') or get_snapshot_table_column_names() %}
+  {% set columns = sparkevolve__snapshot_columns() %}
   {% do settings.update({
-    'strategy': 'append',
-    'publish': 'direct',
+    'strategy': 'snapshot',
+    'snapshot_columns': columns,
+    'valid_to_current': config.get('dbt_valid_to_current'),
+    'adds_again': false,
+    'audits': [],
+    'on_schema_change': 'append_new_columns',
     'unique_key': none,
     'add_columns': true,
     'bookkeeping': ['dbt_change_type', 'dbt_unique_key'] + sparkevolve__numbered_keys(),

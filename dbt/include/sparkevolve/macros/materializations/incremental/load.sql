@@ -6,7 +6,9 @@
   {% for attempt in range(settings.commit_retries + 2) if not run.done %}
     {% set base = adapter.begin_load(target_relation) %}
     {% do sparkevolve__refresh(target_relation) %}
-    {% if run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
+    {% if settings.strategy == 'snapshot' %}
+      {% set run.staged = sparkevolve__stage_snapshot(target_relation, settings, base.table.schema()) %}
+    {% elif run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
       {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.table.schema()) %}
     {% endif %}
     {% do sparkevolve__check_schema_change(target_relation, run.staged, settings) %}
