@@ -316,7 +316,9 @@ def test_a_further_profile_of_a_process_has_settings_of_its_own(
 ) -> None:
     if method != "session":
         pytest.skip("each connection to a server has a session of its own")
+    # The one is of Java, the other of the whole process, and a number to Spark.
     config = {**profile_target["spark_config"], "spark.driver.memory": "3g"}
+    config["spark.sql.ui.retainedExecutions"] = "7"
     # The same jars by other paths, as after a first run, in which Spark has downloaded them.
     (tmp_path / "jars").mkdir()
     for folder in _jar_folders(Path(config.get("spark.jars.ivy") or Path.home())):
@@ -330,5 +332,6 @@ def test_a_further_profile_of_a_process_has_settings_of_its_own(
     scenario.model("select 1 as id", post_hook="{% if execute %}" + log + "{% endif %}")
     said = scenario.run().log
     assert "partitions=200" in said
-    assert "`spark.driver.memory` of this profile has no effect: Spark runs with another value" in said
+    for name in ("spark.driver.memory", "spark.sql.ui.retainedExecutions"):
+        assert f"`{name}` of this profile has no effect: Spark runs with another value" in said
     assert "`spark.jars` of this profile" not in said
