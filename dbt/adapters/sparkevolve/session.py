@@ -23,6 +23,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve import embedded
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
+from dbt.adapters.sparkevolve.downloads import PACKAGES, one_at_a_time
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
     ProfileError,
@@ -214,16 +215,20 @@ class SessionRegistry:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
                 return known
-            config = session_config(settings, spark_config, pyspark.__version__, base_dir)
-            config.update(parameters)
-            if schema is not None:
-                config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
-            # Spark keeps the folder of its default database there, whichever the catalog.
-            embedded.make_private(base_dir / embedded.FOLDER)
-            settings.prepare()
-            with _alive():
+
+            def configured() -> dict[str, str]:
+                config = session_config(settings, spark_config, pyspark.__version__, base_dir)
+                config.update(parameters)
+                if schema is not None:
+                    config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
+                return config
+
+            with one_at_a_time(configured) as config, _alive():
+                # Spark keeps the folder of its default database there, whichever the catalog.
+                embedded.make_private(base_dir / embedded.FOLDER)
+                settings.prepare()
                 session = _start(config, self._started_with)
-                stated = {*map(str, spark_config), *parameters, "spark.jars", "spark.jars.packages"}
+                stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, settings)
             self._sessions[key] = session

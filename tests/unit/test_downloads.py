@@ -1,0 +1,105 @@
+"""Which processes wait for each other before Spark downloads its jars."""
+
+import fcntl
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dbt.adapters.sparkevolve import downloads
+from dbt.adapters.sparkevolve.downloads import PACKAGES, one_at_a_time
+
+
+class Cache:
+    """A folder of Spark's for jars, that is empty until something has been downloaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.has_jars, self.looks = folder, False, 0
+
+    def config(self) -> dict[str, str]:
+        self.looks += 1
+        return (
+            {"spark.jars": "x.jar"}
+            if self.has_jars
+            else {PACKAGES: "g:x:1", "spark.jars.ivy": str(self.folder)}
+        )
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "ivy")
+
+
+def is_locked(folder: Path) -> bool:
+    with (folder / "dbt-sparkevolve-download.lock").open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_the_folder_is_locked_while_jars_are_downloaded(cache: Cache) -> None:
+    with one_at_a_time(cache.config) as config:
+        assert PACKAGES in config
+        assert is_locked(cache.folder)
+    assert not is_locked(cache.folder)
+    with pytest.raises(ValueError, match="no Java"), one_at_a_time(cache.config):
+        raise ValueError("no Java")
+    assert not is_locked(cache.folder)
+
+
+def test_who_has_waited_looks_again_for_the_jars(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits, given, texts = threading.Event(), [], []
+
+    def say(text: str) -> None:
+        texts.append(text)
+        waits.set()
+
+    monkeypatch.setattr(downloads.logger, "info", say)
+
+    def second() -> None:
+        with one_at_a_time(cache.config) as config:
+            given.append(config)
+
+    thread = threading.Thread(target=second)
+    with one_at_a_time(cache.config):
+        thread.start()
+        assert waits.wait(60)
+        assert given == []
+        cache.has_jars = True
+    thread.join(60)
+    assert given == [{"spark.jars": "x.jar"}]
+    assert texts == ["Another process is downloading Spark's jars: waiting for it"]
+
+
+def test_nobody_waits_where_the_jars_are(cache: Cache) -> None:
+    cache.has_jars = True
+    with one_at_a_time(cache.config) as config:
+        assert config == {"spark.jars": "x.jar"}
+    assert cache.looks == 1
+    assert not cache.folder.exists()
+
+
+def test_without_a_folder_of_its_own_the_lock_is_in_the_users_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    with one_at_a_time(lambda: {PACKAGES: "g:x:1"}):
+        assert is_locked(tmp_path / ".cache" / "dbt-sparkevolve")
+
+
+@pytest.mark.parametrize("trouble", ["no folder", "no locks"])
+def test_where_nothing_can_be_locked_the_run_goes_on(
+    cache: Cache, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError("No locks available")
+
+    if trouble == "no folder":
+        cache.folder.write_text("a file")
+    else:
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    with one_at_a_time(cache.config) as config:
+        assert PACKAGES in config
