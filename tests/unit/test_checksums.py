@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.sparkevolve.checksums import remove_leftovers
+from dbt.adapters.sparkevolve.checksums import remove_checksum, remove_leftovers
 
 
 @pytest.fixture
@@ -62,3 +62,19 @@ def test_other_places_are_left_alone(table: Path, form: str, monkeypatch: pytest
 
 def test_a_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
     remove_leftovers(f"file://{tmp_path}/gone")
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_the_checksum_of_a_deleted_file_goes_and_others_stay(tmp_path: Path, form: str) -> None:
+    for name in (".v1.json.crc", ".v2.json.crc", "v2.json"):
+        (tmp_path / name).touch()
+    for name in ("v1.json", "v2.json", "never"):
+        remove_checksum(form.format(tmp_path / name))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".v2.json.crc", "v2.json"]
+
+
+@pytest.mark.parametrize("form", ["s3:/{}", "hdfs://h{}", "file://h{}"])
+def test_checksums_in_other_places_are_left_alone(tmp_path: Path, form: str) -> None:
+    (tmp_path / ".v1.json.crc").touch()
+    remove_checksum(form.format(tmp_path / "v1.json"))
+    assert (tmp_path / ".v1.json.crc").exists()

@@ -1,4 +1,4 @@
-"""What Hadoop's local file system leaves behind of a table that is gone: checksums, and empty folders."""
+"""What Hadoop's local file system leaves behind of files that are gone: checksums, and empty folders."""
 
 import os
 import re
@@ -30,3 +30,16 @@ def remove_leftovers(location: str) -> None:
                     os.unlink(os.path.join(folder, name))
         with suppress(OSError):  # one that is not empty stays
             os.rmdir(folder)
+
+
+def remove_checksum(file: str) -> None:
+    """Remove the checksum of a file that was deleted, if it was on this machine.
+
+    Args:
+        file: the location of the file.
+    """
+    found = _LOCAL.fullmatch(file)
+    if found is not None and not os.path.lexists(found[1]):
+        folder, name = os.path.split(found[1])
+        with suppress(OSError):
+            os.unlink(os.path.join(folder, f".{name}.crc"))

@@ -4,6 +4,7 @@ A REST catalog checks requirements and builds the metadata itself. The others (S
 PyIceberg checks the requirements and builds the metadata in this process, with this process's clock.
 """
 
+from contextlib import suppress
 from typing import Any, ClassVar, cast
 
 from pyiceberg.catalog import MetastoreCatalog
@@ -23,6 +24,8 @@ from pyiceberg.table.update import (
     _apply_table_update,
     _TableMetadataUpdateContext,
 )
+
+from dbt.adapters.sparkevolve.checksums import remove_checksum
 
 
 def commit(
@@ -203,9 +206,8 @@ def remove_old_metadata(table: Table, committed: TableMetadata) -> None:
     listed = {entry.metadata_file for entry in committed.metadata_log}
     for entry in table.metadata.metadata_log:
         if entry.metadata_file not in listed:
-            try:
+            # Maintenance was faster, or may do it. The commit is made, and each store's client has exceptions
+            # of its own.
+            with suppress(Exception):
                 table.io.delete(entry.metadata_file)
-            except Exception:
-                # Maintenance was faster, or may do it. The commit is made, and each store's client has
-                # exceptions of its own.
-                continue
+            remove_checksum(entry.metadata_file)
