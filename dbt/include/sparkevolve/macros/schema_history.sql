@@ -18,7 +18,8 @@
         {% do log('  schema ' ~ schema.schema_id ~ (' (current)' if schema.is_current) ~ ', ' ~
                   (schema.at or 'time not known') ~ ', ' ~
                   ('dbt run ' ~ schema.invocation_id ~ ', source ' ~ schema.source if schema.invocation_id
-                   else 'not changed by a run of sparkevolve'),
+                   else 'as the table was created' if loop.first and schema.schema_id == 0
+                   else 'no run of sparkevolve has recorded it'),
                   info=True) %}
         {% for change in schema.changes %}
           {% do log('    ' ~ change, info=True) %}
