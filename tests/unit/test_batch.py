@@ -175,6 +175,9 @@ class Staged:
     def __init__(self, field: NestedField, *files: DataFile) -> None:
         self._schema, self._files = Schema(field), files
 
+    def location(self) -> str:
+        return "file:///warehouse/db/t"
+
     def current_snapshot(self) -> None:
         return None
 

@@ -886,10 +886,10 @@ def test_a_staged_batch_that_cannot_be_removed_is_no_error_and_the_others_go(
     make_table(columns("id int"), name=str(STAGED.identifier))
     purge = lake.purge
 
-    def refusing(table: Any) -> None:
+    def refusing(table: Any, location: str | None) -> None:
         if table.identifier == "stuck":
             raise OSError("disk full")
-        purge(table)
+        purge(table, location)
 
     monkeypatch.setattr(lake, "purge", refusing)
     adapter._node.staged += [relation("stuck"), STAGED]
@@ -952,3 +952,65 @@ def test_a_query_whose_types_cannot_be_told_is_refused(adapter: Adapter) -> None
     with pytest.raises(UnreadableQueryError) as raised:
         adapter.storable_query(TARGET, "select 1", SETTINGS)
     assert (raised.value.relation, raised.value.types) == (MAIN, "struct<a:b")
+
+
+# What is there now, by name
+
+SHOWN = "show {} in `lake`.`db` like '{}'"
+
+
+@pytest.mark.parametrize(
+    ("was_view", "answers", "sent", "found"),
+    [
+        (True, [[["db", "n", False]]], ["views"], "view"),
+        # Of a view that another writer has replaced or dropped.
+        (True, [[], [["db", "n", False]]], ["views", "tables"], "table"),
+        (True, [[], []], ["views", "tables"], None),
+        (False, [[["db", "n", False]]], ["views"], "view"),
+        (False, [[], [["db", "n", False]]], ["views", "tables"], "table"),
+        # A temporary view, and a name that the pattern fits as well.
+        (False, [[["", "n", True]], [["db", "N", False]]], ["views", "tables"], None),
+        # A catalog without views.
+        (False, [DbtRuntimeError("[MISSING_CATALOG_ABILITY.VIEWS]"), []], ["views", "tables"], None),
+    ],
+)
+def test_what_there_is_under_a_name(
+    adapter: Adapter, was_view: bool, answers: list[Answer], sent: list[str], found: str | None
+) -> None:
+    adapter.connections.answers = answers
+    now, table = adapter.relation_now(relation("n"), was_view=was_view)
+    assert adapter.connections.sent == [SHOWN.format(kind, "n") for kind in sent]
+    assert table is None
+    assert (str(now.type) if now is not None else None) == found
+    assert now is None or (str(now) == "`lake`.`db`.`n`" and now.is_iceberg is False)
+
+
+def test_an_iceberg_table_is_found_without_a_statement(adapter: Adapter, make_table: MakeTable) -> None:
+    make_table(columns("id int"))
+    now, table = adapter.relation_now(TARGET, was_view=False)
+    assert now is not None
+    assert (str(now.type), now.is_iceberg) == ("table", True)
+    assert table is not None
+    assert adapter.connections.sent == []
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [("a*b|c", "a.b.c"), ("it's", "it.s"), ("a.b\\", "a.b."), ("Ünder (1)+", ".nder..1..")],
+)
+def test_a_name_is_no_pattern(adapter: Adapter, name: str, pattern: str) -> None:
+    adapter.connections.answers = [[["db", pattern, False], ["db", name, False]]]
+    now, _ = adapter.relation_now(relation(name), was_view=True)
+    assert adapter.connections.sent == [SHOWN.format("views", pattern)]
+    assert now is not None
+    assert now.identifier == name
+
+
+def test_a_load_begins_with_the_table_that_was_looked_at_once(
+    adapter: Adapter, make_table: MakeTable
+) -> None:
+    make_table(columns("id int"))
+    table = adapter._node.table = adapter.catalog.load(TARGET)
+    assert adapter.begin_load(TARGET).table is table
+    # When it begins again, it looks again.
+    assert adapter.begin_load(TARGET).table is not table

@@ -43,6 +43,7 @@ class StagedBatch:
 
     Attributes:
         schema: the exact types of what the model returned.
+        location: where its files are.
         written_ms: when it was staged, by Spark's clock, in milliseconds since the epoch.
         rows: how many rows it has.
         columns_without_null: folded names of the top-level columns that are known to hold no NULL. Of a
@@ -60,6 +61,7 @@ class StagedBatch:
         """
         fields = [field for field in table.schema().fields if fold(field.name) not in bookkeeping]
         self.schema: Schema = Schema(*fields)
+        self.location: str = table.location()
         snapshot = table.current_snapshot()
         self.written_ms: int = snapshot.timestamp_ms if snapshot else table.metadata.last_updated_ms
         files = [task.file for task in table.scan().plan_files()]

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -90,6 +90,8 @@ _DROP_RETRIES = 4
 _MOST_OUTAGES = 3
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
+# What others keep of this module's answers, to hand it back.
+LoadedTable: TypeAlias = Table
 Result = TypeVar("Result")
 
 
@@ -255,18 +257,22 @@ class IcebergCatalog:
             raise HiddenBatchError(str(relation))
         return StagedBatch(table, bookkeeping)
 
-    def base(self, relation: BaseRelation, wap_branch: Callable[[], str | None]) -> Base:
+    def base(
+        self, relation: BaseRelation, wap_branch: Callable[[], str | None], table: Table | None = None
+    ) -> Base:
         """Return the state of a table that a run starts from.
 
         Args:
             relation: the table.
             wap_branch: asks Spark for the branch that the session's writes are reserved to; asked only if
                 the table is set up for that.
+            table: the table, if it was loaded in this run already. Nothing is committed with it: an older
+                base only means that more commits of others are noticed.
 
         Raises:
             NotIcebergError: the catalog has no such table.
         """
-        table = self.load(relation)
+        table = table or self.load(relation)
         ref = (wap_branch() if is_wap_enabled(table) else None) or MAIN_BRANCH
         refs = table.metadata.refs
         head = refs[ref].snapshot_id if ref in refs else None
@@ -412,8 +418,12 @@ class IcebergCatalog:
 
         self._retry(relation, attempt, _DROP_RETRIES, wanted="A branch of {} could not be removed")
 
-    def purge(self, relation: BaseRelation) -> None:
+    def purge(self, relation: BaseRelation, location: str | None = None) -> None:
         """Remove a table and its files, if it is there; at least the table, if the files cannot be removed.
+
+        Args:
+            relation: the table.
+            location: where its files are, if that is known.
 
         Raises:
             ForeignCatalogError: it is in another catalog; what has its name in this one stays.
@@ -423,7 +433,9 @@ class IcebergCatalog:
         self._refuse_foreign(relation)
         name = table_identifier(relation)
         try:
-            table = self.find(relation)
+            if location is None:
+                table = self.find(relation)
+                location = table.location() if table is not None else None
             try:
                 self._catalog.purge_table(name)
             except NotImplementedError:
@@ -440,8 +452,8 @@ class IcebergCatalog:
             except Exception as dropping:
                 raise exc from dropping
             raise FilesLeftError(str(relation), short_message(str(exc))) from exc
-        if table is not None:
-            remove_leftovers(table.location())
+        if location is not None:
+            remove_leftovers(location)
 
     def evolve(
         self,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.contracts.relation import RelationType
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -98,23 +97,16 @@ class FinishingAdapter(IncrementalAdapter):
         dbt looks at its schemas once, before any hook runs; hooks and other writers drop and make relations
         after that.
         """
-        found = self._look_up(relation)
         cached = self.get_relation(str(relation.database), str(relation.schema), str(relation.identifier))
+        found, self._node.table = self.relation_now(
+            relation, was_view=cached is not None and bool(cached.is_view)
+        )
         if _kind(found) != _kind(cached):
             if cached is not None:
                 self.cache_dropped(cached)
             if found is not None:
                 self.cache_added(found)
-        return found
-
-    def _look_up(self, relation: SparkEvolveRelation) -> SparkEvolveRelation | None:
-        if self.catalog.find(relation) is not None:
-            table: SparkEvolveRelation = relation.replace(type=RelationType.Table, is_iceberg=True)
-            return table
-        for found in self.list_relations_without_caching(relation.without_identifier()):
-            if found.identifier == relation.identifier:
-                return found  # type: ignore[return-value]  # of the adapter's own class
-        return None
+        return found  # type: ignore[return-value]  # of the adapter's own class
 
     @available.parse_none
     def note_gone(self, relation: SparkEvolveRelation, macros: Collection[str]) -> None:

@@ -67,7 +67,8 @@ class IncrementalAdapter(PlanningAdapter):
             EvolutionRefusedError: Spark cannot read the table, since it has no such type.
             NotOnBranchError: the session keeps what it writes to this table out of every branch.
         """
-        base = self.catalog.base(target, self._wap_branch)
+        table, self._node.table = self._node.table, None
+        base = self.catalog.base(target, self._wap_branch, table)
         if is_wap_enabled(base.table) and self._setting("spark.wap.id") is not None:
             raise NotOnBranchError(
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"

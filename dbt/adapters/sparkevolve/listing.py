@@ -12,7 +12,7 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError
@@ -79,6 +79,35 @@ class ListingAdapter(SparkAdapter):
             )
             for name in sorted({*listed, *views, *iceberg})
         ]
+
+    def relation_now(
+        self, relation: BaseRelation, *, was_view: bool
+    ) -> tuple[BaseRelation | None, LoadedTable | None]:
+        """Return what there is under one name now, and the Iceberg table if it is one.
+
+        It takes the same few questions however many relations the schema has.
+
+        Args:
+            relation: the name.
+            was_view: whether it is likely to be a view, for which is looked first then.
+        """
+        view = relation.replace(type=RelationType.View, is_iceberg=False)
+        if was_view and self._is_shown("views", relation):
+            return view, None
+        table = self.catalog.find(relation)
+        if table is not None:
+            return relation.replace(type=RelationType.Table, is_iceberg=True), table
+        if not was_view and self._is_shown("views", relation):
+            return view, None
+        if self._is_shown("tables", relation):
+            return relation.replace(type=RelationType.Table, is_iceberg=False), None
+        return None, None
+
+    def _is_shown(self, kind: str, relation: BaseRelation) -> bool:
+        # In Spark's patterns `*` and `|` have a meaning, and else those of regular expressions.
+        pattern = re.sub(r"[^A-Za-z0-9_]", ".", str(relation.identifier))
+        where = relation.without_identifier()
+        return relation.identifier in self._names_shown(f"show {kind} in {where} like '{pattern}'")
 
     def _names_shown(self, sql: str) -> frozenset[str]:
         try:

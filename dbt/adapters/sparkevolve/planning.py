@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtDatabaseError
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.catalog import table_facts
+from dbt.adapters.sparkevolve.catalog import LoadedTable, table_facts
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
@@ -58,6 +58,7 @@ class Node:
         nulls: the columns of the model that are a bare NULL.
         outcome: what is visible already, and what is still to be done; None before that.
         gone: the table that dbt compiled the model for, if it is not there any more.
+        table: the node's table as it was after the pre-hooks, until the load has begun with it.
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay.
     """
 
@@ -67,6 +68,7 @@ class Node:
     nulls: tuple[str, ...] = ()
     outcome: Outcome | None = None
     gone: SparkEvolveRelation | None = None
+    table: LoadedTable | None = None
     is_continued: bool = False
 
 
@@ -123,7 +125,8 @@ class PlanningAdapter(ListingAdapter):
         if node.lock is not None:
             node.lock.release()
         for relation in node.staged:
-            self._remove(relation)
+            is_loaded = node.load is not None and node.load.staged == relation
+            self._remove(relation, node.load.batch.location if node.load and is_loaded else None)
 
     def _drop_branches(self, load: Load) -> None:
         for branch in filter(None, (load.branch, *load.lost_branches)):
@@ -203,10 +206,10 @@ class PlanningAdapter(ListingAdapter):
             batch.properties, batch.metadata.last_updated_ms, now_ms
         )
 
-    def _remove(self, relation: BaseRelation) -> bool:
+    def _remove(self, relation: BaseRelation, location: str | None = None) -> bool:
         """Remove a staged batch, and tell whether it is gone: no run fails because of what is left over."""
         try:
-            self.catalog.purge(relation)
+            self.catalog.purge(relation, location)
         except FilesLeftError as exc:
             logger.warning(exc.msg)
         except Exception as exc:
