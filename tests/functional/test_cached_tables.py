@@ -24,7 +24,8 @@ def test_overwriting_again_and_again_sees_what_others_have_committed(
     rows = "select {0} as id, '{1}' as p"
     for name, given in (("t", by_partition), ("whole", config)):
         scenario.model(f"{rows.format(1, 'a')} union all {rows.format(2, 'b')}", name, **given)
-    scenario.run()
+    said = "`cache-enabled` of the catalog `lake` is true in the profile: of a table that others write to, a"
+    assert scenario.run().log.count(said) == 1
     for number in (3, 4, 5):
         for name, given in (("t", by_partition), ("whole", config)):
             # Another writer's column and row, without Spark, and a new column of the model.

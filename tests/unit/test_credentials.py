@@ -12,6 +12,8 @@ from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ProfileError
 
 SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "catalog": "lake"}
+CACHE = "spark.sql.catalog.lake.cache-enabled"
+SQL = {"type": "sql", "uri": "sqlite:////nowhere/catalog.db", "warehouse": "file:///nowhere"}
 THRIFT = {**SESSION, "method": "thrift", "host": "spark.host"}
 
 
@@ -47,6 +49,25 @@ def test_a_profile_of_five_lines_is_enough(tmp_path: Path) -> None:
     settings = profile.catalog_settings()
     assert settings.embedded
     assert settings.sqlite_file == tmp_path / ".sparkevolve" / "catalog.db"
+
+
+@pytest.mark.parametrize(
+    ("output", "keeps"),
+    [
+        (SESSION, False),
+        ({**SESSION, "spark_config": {CACHE: True}}, True),
+        ({**SESSION, "server_side_parameters": {CACHE: "TRUE"}}, True),
+        ({**SESSION, "spark_config": {CACHE: True}, "server_side_parameters": {CACHE: "false"}}, False),
+        ({**SESSION, "spark_config": {CACHE.replace("lake", "sea"): True}}, False),
+        ({**SESSION, "catalog_properties": {**SQL, "cache-enabled": True}}, True),
+        (THRIFT, False),
+        # A server's catalog is what its operator, or the connection, says.
+        ({**THRIFT, "catalog_properties": {**SQL, "cache-enabled": True}}, False),
+        ({**THRIFT, "server_side_parameters": {CACHE: "true"}}, True),
+    ],
+)
+def test_a_cache_of_tables_is_known_wherever_it_is_asked_for(output: dict[str, Any], keeps: bool) -> None:
+    assert credentials(output).keeps_metadata == keeps
 
 
 def test_the_embedded_catalog_lies_in_the_project_wherever_dbt_is_run(

@@ -36,6 +36,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         super().__init__(profile, mp_context)
         self.cancellation = Cancellation()
         self._has_warned = False
+        self._has_warned_of_cache = False
         self._check_catalog: Callable[[], None] = lambda: None
         self._check_catalog_after: Callable[[Exception], None] = lambda error: None
 
@@ -130,6 +131,13 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
                 "`ssl_verify` is false in the profile: user, password and data are sent to whoever answers "
                 f"at {credentials.host}:{credentials.port}, since nobody looks at the server's certificate. "
                 "Name its authority's certificate in `ssl_ca_file` instead."
+            )
+        if not self._has_warned_of_cache and credentials.keeps_metadata:
+            self._has_warned_of_cache = True
+            logger.warning(
+                f"`cache-enabled` of the catalog `{credentials.catalog}` is true in the profile: of a table "
+                "that others write to, a model may read what was there when Spark read the table first. Take "
+                "it out, unless nobody else writes."
             )
         self._check_catalog()
         return self.open(connection, self.cancellation)

@@ -244,6 +244,14 @@ class SparkEvolveCredentials(SparkCredentials):
         """The schema as Iceberg's catalogs take the one that is current."""
         return ".".join(namespace(self.schema))
 
+    @property
+    def keeps_metadata(self) -> bool:
+        """Whether Spark keeps the metadata of tables that it has read, as the profile has it."""
+        given: dict[str, Any] = dict(self.server_side_parameters)
+        if self.method == SparkConnectionMethod.SESSION:
+            given = {**self.catalog_settings().spark, **self.spark_config, **given}
+        return str(given.get(f"spark.sql.catalog.{self.catalog}.cache-enabled", "")).strip().lower() == "true"
+
     def catalog_settings(self) -> catalog_settings.CatalogSettings:
         """Return the catalog as Spark and PyIceberg need it.
 
