@@ -60,6 +60,19 @@ def test_a_full_refresh_that_is_retried_leaves_what_it_has_loaded(scenario: Scen
     assert values(scenario) == [(3, "V3", None)]
 
 
+def test_all_batches_of_a_full_refresh_may_change_the_table(scenario: Scenario) -> None:
+    """Not its first one only, which has replaced all rows when the second one is refused."""
+    events(scenario)
+    config = {**BATCHES, "on_schema_change": "fail"}
+    scenario.model("select id, ts, v, 1 as gone, 1 as n from {{ ref('events') }}", **config)
+    scenario.run(*WINDOW)
+    scenario.model("select id, ts, v, cast(id as bigint) as n, 'x' as new from {{ ref('events') }}", **config)
+    assert "on_schema_change is 'fail'" in scenario.fail("-s", "t", *WINDOW).log
+    assert values(scenario) == [(day, f"v{day}", 1, 1) for day in (1, 2, 3)]
+    scenario.run("-s", "t", "--full-refresh", *WINDOW)
+    assert values(scenario) == [(day, f"v{day}", None, day, "x") for day in (1, 2, 3)]
+
+
 def test_empty_replaces_nothing_by_nothing(scenario: Scenario) -> None:
     """`--empty` makes what a model reads look empty: that is no reason to remove rows of its table."""
     models: dict[str, dict[str, Any]] = {

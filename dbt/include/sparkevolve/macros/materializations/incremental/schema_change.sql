@@ -15,7 +15,7 @@
 
 
 {% macro sparkevolve__check_schema_change(target_relation, staged, settings) %}
-  {% if settings.on_schema_change == 'fail' and settings.strategy != 'full_refresh' %}
+  {% if settings.on_schema_change == 'fail' and not settings.is_refreshed %}
     {% set changes = sparkevolve__diff_columns(
       adapter.get_columns_in_relation(staged) | map(attribute='name') | list,
       adapter.get_columns_in_relation(target_relation) | map(attribute='name') | list

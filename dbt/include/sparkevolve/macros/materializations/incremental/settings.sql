@@ -11,6 +11,10 @@
     'incremental_strategy', strategy, ['delete+insert', 'append', 'merge', 'insert_overwrite', 'microbatch']
   ) %}
 
+  {# A full refresh of a microbatch model is one in its first batch only, and its other batches may do what that may. #}
+  {% set is_refreshed = full_refresh
+     or (strategy == 'microbatch' and sparkevolve__or_default(config.get('full_refresh'), flags.FULL_REFRESH)) %}
+
   {% set on_schema_change = config.get('on_schema_change', 'ignore') %}
   {% set reactions = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
   {% if on_schema_change == 'sync_all_columns' %}
@@ -67,7 +71,7 @@
       {% do sparkevolve__config_error(name, value, ['true', 'false']) %}
     {% endif %}
     {# Under `fail` nothing of the table may change, but by a full refresh. #}
-    {% if value and on_schema_change == 'fail' and not full_refresh %}
+    {% if value and on_schema_change == 'fail' and not is_refreshed %}
       {% do frozen.append(name) %}
     {% endif %}
     {% do switches.update({name: value and name not in frozen}) %}
@@ -93,7 +97,8 @@
     'event_time_start': config.get('__dbt_internal_microbatch_event_time_start'),
     'event_time_end': config.get('__dbt_internal_microbatch_event_time_end'),
     'on_schema_change': on_schema_change,
-    'add_columns': full_refresh or on_schema_change in ['append_new_columns', 'append_new_columns_preserve'],
+    'is_refreshed': is_refreshed,
+    'add_columns': is_refreshed or on_schema_change in ['append_new_columns', 'append_new_columns_preserve'],
     'removed_columns': removed_columns,
     'merge_update_columns': update_columns,
     'merge_exclude_columns': exclude_columns,
