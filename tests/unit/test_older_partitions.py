@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.older_partitions import (
     partition_values,
     refused_partitions,
 )
+from dbt.adapters.sparkevolve.publication import overwrote_other_partitions
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, append, columns, relation, struct
 
@@ -54,6 +55,28 @@ def test_files_are_older_from_the_change_of_the_spec_until_they_are_gone(
     # The first spec is the current one again.
     assert table.metadata.default_spec_id == 0
     assert not has_older_partitions(table, before)
+
+
+def test_it_is_seen_by_which_spec_rows_were_written(make_table: MakeTable, other: Catalog) -> None:
+    make_table(columns("id int, x int"))
+    table = other.load_table("db.t")
+    append(table, [{"id": 1, "x": 1}])
+    before = head = table.metadata.current_snapshot_id
+    assert head is not None
+    with table.update_spec() as update:
+        update.add_identity("id")
+    # What another writer changes after the rows were written does not matter.
+    assert not overwrote_other_partitions(table, head, None, 0)
+    append(table, [{"id": 1, "x": 2}])
+    append(table, [{"id": 1, "x": 3}])
+    with table.update_spec() as update:
+        update.remove_field("id")
+    assert table.metadata.default_spec_id == 0
+    head = table.metadata.current_snapshot_id
+    assert head is not None
+    assert overwrote_other_partitions(table, head, before, 0)
+    assert not overwrote_other_partitions(table, head, before, 1)
+    assert overwrote_other_partitions(table, head, None, 1)
 
 
 @pytest.mark.parametrize(
