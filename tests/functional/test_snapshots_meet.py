@@ -1,4 +1,6 @@
-"""Two runs of one snapshot at once: each change of the source is one version."""
+"""What is no change of a snapshot's source: another run at the same time, `--empty` and `--sample`."""
+
+import pytest
 
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from tests.functional.cases.test_snapshots import snapshot, versions
@@ -50,3 +52,29 @@ def test_another_run_of_the_snapshot_meanwhile(scenario: Scenario, intrude: Intr
     before = scenario.table("snap").metadata_location
     assert scenario.dbt("snapshot").success
     assert scenario.table("snap").metadata_location == before
+
+
+@pytest.mark.parametrize("hard_deletes", ["invalidate", "new_record"])
+def test_rows_that_dbt_leaves_out_are_not_deleted(scenario: Scenario, hard_deletes: str) -> None:
+    def source(rows: str) -> None:
+        snapshot(scenario, f"select * from values {rows} as source(id, v, ts)", hard_deletes=hard_deletes)
+        scenario.file(
+            "models/src.yml", "models: [{name: src, config: {materialized: table, event_time: ts}}]"
+        )
+
+    first = "(1, 'a', timestamp'2024-01-01'), (2, 'b', timestamp'2024-01-02')"
+    source(first)
+    assert scenario.dbt("build").success
+    versions_then = current(scenario)
+    assert scenario.dbt("build", "--empty").success
+    assert current(scenario) == versions_then == [(1, "a", True), (2, "b", True)]
+
+    source("(1, 'A', timestamp'2024-01-01'), (2, 'B', timestamp'2024-01-02')")
+    run = scenario.dbt("build", "--sample", "{'start': '2024-01-02', 'end': '2024-01-03'}")
+    assert run.success, run.message or run.log
+    assert current(scenario) == [(1, "a", True), (2, "b", False), (2, "B", True)]
+
+    source("(2, 'B', timestamp'2024-01-02')")
+    assert scenario.dbt("build").success
+    kept = [(1, "a", True)] if hard_deletes == "new_record" else []
+    assert current(scenario) == [(1, "a", False), *kept, (2, "b", False), (2, "B", True)]

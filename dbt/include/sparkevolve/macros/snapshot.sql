@@ -52,7 +52,11 @@
    other's rows; and it evaluates the changes again in the MERGE. #}
 {% macro sparkevolve__stage_snapshot(target_relation, settings, table_schema) %}
   {% set sql = sparkevolve__compiled_query() %}
-  {% set changes = snapshot_staging_table(sparkevolve__snapshot_strategy(sql, true), sql, target_relation) %}
+  {% set strategy = sparkevolve__snapshot_strategy(sql, true) %}
+  {% set changes = snapshot_staging_table(strategy, sql, target_relation) %}
+  {% if flags.EMPTY or invocation_args_dict.get('sample') %}
+    {% set changes = sparkevolve__without_deletions(changes, strategy) %}
+  {% endif %}
   {% set query = adapter.storable_query(target_relation, changes, settings, table_schema) %}
   {% set staged = adapter.staging_relation(target_relation) %}
   {% call statement('build_snapshot_staging_relation') %}
@@ -62,6 +66,16 @@
     {{ query.sql }}
   {% endcall %}
   {% do return(staged) %}
+{% endmacro %}
+
+
+{# Under `--empty` and `--sample` dbt lets the source look as if most rows were gone, which they are not. #}
+{% macro sparkevolve__without_deletions(changes, strategy) %}
+  {% set is_deleted = sparkevolve__snapshot_columns().dbt_is_deleted %}
+  {% do return(
+    'select * from (\n' ~ changes ~ "\n) as changes where dbt_change_type <> 'delete'"
+    ~ (' and ' ~ adapter.quote(is_deleted) ~ " <> 'True'" if strategy.hard_deletes == 'new_record' else '')
+  ) %}
 {% endmacro %}
 
 
