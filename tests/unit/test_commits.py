@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetDoc,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.record import PREFIX
 from dbt.adapters.sparkevolve.guards import remove_old_metadata
 from dbt.adapters.sparkevolve.publication import Published
 from tests.unit.conftest import MakeTable
@@ -141,8 +142,12 @@ def test_what_leads_back_to_an_older_schema_makes_no_new_one(
     make_table(columns("id int"))
     commit(other, SetDoc(("id",), ""))
     first = other.load_table("db.t").schema().schema_id
+    recorded = other.load_table("db.t").properties.get(f"{PREFIX}{first}")
     second = commit(other, there).schema().schema_id
     table = commit(other, back)
+    # Who made the older schema stays on record.
+    assert table.properties.get(f"{PREFIX}{first}") == recorded
+    assert f"{PREFIX}{second}" in table.properties
     assert second != first
     assert table.schema().schema_id == first
     assert max(schemas(table)) == second

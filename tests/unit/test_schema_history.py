@@ -105,6 +105,12 @@ def test_a_snapshot_may_be_older_than_the_metadata_files(
     assert seen(earlier) == {0: expected, 1: "00:30", 2: "00:40"}
 
 
+def test_a_time_that_no_calendar_has_is_none(table: Table) -> None:
+    """Microseconds, which some writers take for milliseconds."""
+    micros = 1_764_355_000_000_000
+    assert seen(changed(table, last_updated_ms=micros)) == {0: "00:10", 1: "00:30", 2: ""}
+
+
 def test_snapshots_alone_tell_of_a_schema_too(other: Catalog, table: Table) -> None:
     append(other.load_table("db.t"), [{"id": 2}])
     table = other.load_table("db.t")

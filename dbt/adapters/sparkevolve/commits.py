@@ -51,6 +51,9 @@ def commit_changes(
             for change in of_schema:
                 _stage(update, change)
         schema_id = transaction.table_metadata.current_schema_id
+        if any(schema.schema_id == schema_id for schema in table.metadata.schemas):
+            # It leads back to an older schema, whose record is of who made it.
+            return
         now = iso(datetime.now(timezone.utc))
         outdated = record.outdated_properties(table.properties)
         if outdated:

@@ -103,4 +103,7 @@ def _first_seen(table: Table, sightings: list[tuple[int, int]]) -> dict[int, int
 
 
 def _moment(milliseconds: int) -> str:
-    return iso(datetime.fromtimestamp(milliseconds / 1000, timezone.utc))
+    try:
+        return iso(datetime.fromtimestamp(milliseconds / 1000, timezone.utc))
+    except (ValueError, OverflowError, OSError):
+        return ""  # of a writer that gave microseconds: no calendar has such years
