@@ -64,3 +64,24 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
     assert "own_setting" not in run.log.replace("'own_setting'", "")
     plan = scenario.dbt("run", "--select", "foreign", "--vars", "sparkevolve_plan_only: true")
     assert plan.log.count("`delete_condition` has no effect") == 1
+
+
+def test_a_microbatch_model_that_dbt_does_not_run_in_batches_is_refused(scenario: Scenario) -> None:
+    """A macro of the project's makes it one query, which has no window."""
+    scenario.file(
+        "macros/own.sql", "{% macro get_incremental_microbatch_sql(arg_dict) %}select 1{% endmacro %}"
+    )
+    scenario.model(
+        "select 1 as id, timestamp'2024-01-01' as ts",
+        unique_key=None,
+        incremental_strategy="microbatch",
+        event_time="ts",
+        begin="2024-01-01",
+        batch_size="day",
+    )
+    message = scenario.fail().message
+    assert (
+        "incremental_strategy is 'microbatch' in model.case.t, and dbt runs the model as a whole" in message
+    )
+    assert "`require_batched_execution_for_custom_microbatch_strategy`" in message
+    assert not scenario.tables()

@@ -15,6 +15,14 @@
   {% set is_refreshed = full_refresh
      or (strategy == 'microbatch' and sparkevolve__or_default(config.get('full_refresh'), flags.FULL_REFRESH)) %}
 
+  {% if strategy == 'microbatch' and config.get('__dbt_internal_microbatch_event_time_start') is none %}
+    {% do exceptions.raise_compiler_error(
+      "incremental_strategy is 'microbatch' in " ~ model.unique_id ~ ", and dbt runs the model as a whole and not batch by "
+      "batch, since the project or a package has a macro `get_incremental_microbatch_sql`. sparkevolve does not use it: "
+      "remove it, or set the flag `require_batched_execution_for_custom_microbatch_strategy` in dbt_project.yml."
+    ) %}
+  {% endif %}
+
   {% set on_schema_change = config.get('on_schema_change', 'ignore') %}
   {% set reactions = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
   {% if on_schema_change == 'sync_all_columns' %}
