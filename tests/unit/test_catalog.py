@@ -45,6 +45,7 @@ from dbt.adapters.sparkevolve.errors import (
     NotIcebergError,
     SchemaCommitError,
     StagedBatchGoneError,
+    UnreadableTableError,
 )
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import (
@@ -1142,3 +1143,23 @@ def test_a_busy_catalog_is_asked_again(
         "The descriptions of `lake`.`db`.`t` could not be stored in 2 attempts, because"
     )
     assert raised.value.msg.endswith("None of it was done. Run the model again, or raise `commit_retries`.")
+
+
+def test_a_table_that_pyiceberg_cannot_read_is_named(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    target = make_table(columns("id int, v string"))
+    metadata = Path(other.load_table("db.t").metadata_location.removeprefix("file://"))
+    metadata.write_text(metadata.read_text().replace('"type":"string"', '"type":"variant"'))
+    with pytest.raises(UnreadableTableError) as caught:
+        lake.load(target)
+    assert str(caught.value.msg).startswith(
+        "`lake`.`db`.`t` is a table of the Iceberg catalog, and PyIceberg cannot read its metadata: "
+        "Unsupported field type: 'variant'. Incremental models and snapshots need that."
+    )
+    assert (caught.value.relation, caught.value.reason) == (
+        "`lake`.`db`.`t`",
+        "Unsupported field type: 'variant'",
+    )
+    assert lake.find_readable(target) is None
+    assert "t" in lake.table_names("db")

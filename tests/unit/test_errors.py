@@ -325,6 +325,14 @@ def test_clocks_that_differ_are_both_named(text: str) -> None:
     )
 
 
+@pytest.mark.parametrize("wrong", ["1764355000000000", "99999999999999999999"])
+def test_a_time_that_no_calendar_has_is_named_as_it_is(wrong: str) -> None:
+    """Microseconds, which some writers take for milliseconds."""
+    answer = f"Invalid update timestamp 1764345600000: before last updated timestamp {wrong}"
+    message = StatementError(answer, "insert").msg
+    assert f"somebody has committed to the table at {wrong} ms after 1970: Iceberg refuses" in message
+
+
 @pytest.mark.parametrize("log", ["snapshot", "previous metadata"])
 def test_a_table_that_a_clock_has_made_unreadable_says_what_helps(log: str) -> None:
     answer = f"[BUG] Expected sorted {log} log entries."

@@ -154,7 +154,13 @@ COPY_ON_WRITE = {name: value for name, value in MERGE_ON_READ.items() if value !
     ],
 )
 def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(
-    configured: dict[str, object] | None, properties: dict[str, str]
+    configured: dict[str, object] | None,
+    properties: dict[str, str],
+    lake: IcebergCatalog,
+    make_table: MakeTable,
 ) -> None:
     adapter = SparkEvolveAdapter.__new__(SparkEvolveAdapter)
-    assert adapter.table_properties(configured) == properties
+    adapter.catalog = lake
+    make_table(columns("id int"))
+    assert adapter.table_properties(configured, relation("t")) == properties
+    assert adapter.table_properties(configured, relation("absent")) == properties

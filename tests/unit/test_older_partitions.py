@@ -179,7 +179,7 @@ def test_a_load_deletes_by_value_and_inserts(
     assert load.warnings == [
         "The table has files from before its partitioning was changed: rows are replaced one by one, which "
         "reads the whole table and takes long in a large one. To have partitions replaced again: "
-        "`CALL `lake`.system.rewrite_data_files(table => 'db.t', options => map('rewrite-all', 'true'))`."
+        "`CALL `lake`.system.rewrite_data_files(table => '`db`.`t`', options => map('rewrite-all', 'true'))`."
     ]
 
 

@@ -331,7 +331,8 @@ def test_a_removed_column_of_a_type_that_spark_lacks_is_refused() -> None:
     assert refusal.types == ("time",)
     assert (
         refusal.reason
-        == "Column `at` of the table has the Iceberg type time, which Spark can neither read nor write."
+        == "Column `at` of the table has the Iceberg type time, for which Spark SQL has no type, so that no "
+        "row can be written."
     )
     assert refusal.remedy == "Load this table with an engine that can."
 
@@ -340,8 +341,8 @@ def test_a_removed_nested_column_of_a_type_that_spark_lacks_is_refused() -> None
     (refusal,) = refused(columns("id int, s", s=struct(10, t=TimeType())), "id int")
     assert refusal.types == ("struct<10: t: optional time>",)
     assert str(refusal) == (
-        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, which Spark can "
-        "neither read nor write. "
+        "Column `s` of the table has the Iceberg type struct<10: t: optional time>, for which "
+        "Spark SQL has no type, so that no row can be written. "
         "Load this table with an engine that can."
     )
 
@@ -755,6 +756,14 @@ def test_a_format_that_cannot_be_committed_to_refuses_changes_only() -> None:
         "The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch needs "
         "changes of its columns: widen `id` from int to bigint; add column `x` int."
     )
+
+
+def test_descriptions_are_no_change_in_a_format_that_cannot_be_committed_to() -> None:
+    """They are stored by themselves, through Spark."""
+    policy = {"facts": TableFacts(format_version=3), "docs": {"id": "a key"}}
+    assert plan("id int", "id int", **policy).changes == ()
+    (refusal,) = refused("id int", "id bigint", **policy)
+    assert refusal.reason.endswith("needs changes of its columns: widen `id` from int to bigint.")
 
 
 def test_a_format_that_cannot_be_committed_to_is_not_told_of_beside_another_refusal() -> None:

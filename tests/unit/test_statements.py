@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     create_branch,
     delete_statement,
     delete_where,
+    describe,
     drop_branch,
     fast_forward,
     insert_and_keep,
@@ -556,3 +557,13 @@ def test_a_rebuilt_key_is_compared_in_each_statement(null_safe: bool, equals: st
     assert kept.endswith(f"ON {value} {equals} DBT_INTERNAL_PREVIOUS.`a.b`")
     assert f"WHERE {found}" in kept
     assert loaded_rows("b", ["f"], "s", key).endswith(f"AND {found}")
+
+
+def test_descriptions_are_given_by_statements_of_their_own() -> None:
+    assert describe("t", "'a'", {"x `y`": "'b'", "c.d": "'c'"}) == [
+        "ALTER TABLE t SET TBLPROPERTIES ('comment' = 'a')",
+        "ALTER TABLE t ALTER COLUMN `x ``y``` COMMENT 'b'",
+        "ALTER TABLE t ALTER COLUMN `c.d` COMMENT 'c'",
+    ]
+    assert describe("t", "''", {}) == ["ALTER TABLE t SET TBLPROPERTIES ('comment' = '')"]
+    assert describe("t", None, {"x": "''"}) == ["ALTER TABLE t ALTER COLUMN `x` COMMENT ''"]

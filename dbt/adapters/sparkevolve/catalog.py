@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
+from pydantic import ValidationError as InvalidModel
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, MetastoreCatalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -17,6 +18,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     ServiceUnavailableError,
     TooManyRequestsError,
+    ValidationError,
 )
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.partitioning import PartitionField
@@ -49,6 +51,7 @@ from dbt.adapters.sparkevolve.errors import (
     SchemaCommitError,
     StagedBatchGoneError,
     TableChangedError,
+    UnreadableTableError,
     short_message,
 )
 from dbt.adapters.sparkevolve.evolution.history import former_fields
@@ -204,6 +207,7 @@ class IcebergCatalog:
         Raises:
             ForeignCatalogError: it is in another catalog.
             NotIcebergError: the catalog has no such table.
+            UnreadableTableError: it has one whose metadata PyIceberg cannot read.
         """
         self._refuse_foreign(relation)
         table = self.find(relation)
@@ -216,7 +220,11 @@ class IcebergCatalog:
             raise ForeignCatalogError(str(relation), str(relation.database), self.name)
 
     def find(self, relation: BaseRelation) -> Table | None:
-        """Return the table, or None if the catalog has no such table: a view, another format, or nothing."""
+        """Return the table, or None if the catalog has no such table: a view, another format, or nothing.
+
+        Raises:
+            UnreadableTableError: it has one whose metadata PyIceberg cannot read.
+        """
         if relation.database not in (None, self.name) or not (relation.schema and relation.identifier):
             return None
         try:
@@ -226,6 +234,25 @@ class IcebergCatalog:
         except NoSuchPropertyException:
             # What a Hive metastore's or Glue's other tables look like to PyIceberg.
             return None
+        except (ValidationError, InvalidModel) as exc:
+            # From a file it is the one, with the other as its cause, and from a REST catalog the other.
+            raise UnreadableTableError(str(relation), _what_is_invalid(exc)) from exc
+
+    def find_readable(self, relation: BaseRelation) -> Table | None:
+        """Return the table; None also if PyIceberg cannot read its metadata, and Spark has to be asked."""
+        try:
+            return self.find(relation)
+        except UnreadableTableError as exc:
+            logger.debug(exc.msg)
+            return None
+
+    def is_newer_format(self, relation: BaseRelation) -> bool:
+        """Tell whether there is a table of a newer format version than new tables have."""
+        try:
+            table = self.find(relation)
+        except UnreadableTableError:
+            return True
+        return table is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT
 
     def table_names(self, schema: str) -> frozenset[str]:
         """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
@@ -542,6 +569,7 @@ class IcebergCatalog:
         comment: str | None,
         column_docs: Mapping[str, str],
         retries: int,
+        through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
     ) -> None:
         """Store descriptions that differ from what the table has; without a difference make no commit.
 
@@ -550,6 +578,8 @@ class IcebergCatalog:
             comment: the table's description, or None to leave it as it is.
             column_docs: descriptions by folded column name; columns that the table lacks are left out.
             retries: how often to try again after a conflict.
+            through_spark: stores them in a table that PyIceberg cannot commit to: that of the table, if it
+                is not None, and those of columns by their exact names.
         """
 
         def attempt(table: Table) -> None:
@@ -562,7 +592,11 @@ class IcebergCatalog:
             if not changed and not new_comment:
                 return
             self._cancellation.check(f"The descriptions of {relation} were not stored")
-            self._watch.limited(lambda: commit_docs(table, comment if new_comment else None, changed))
+            wanted = comment if new_comment else None
+            if through_spark is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+                through_spark(wanted, changed)
+            else:
+                self._watch.limited(lambda: commit_docs(table, wanted, changed))
 
         self._retry(relation, attempt, retries, wanted="The descriptions of {} could not be stored")
 
@@ -597,6 +631,14 @@ class IcebergCatalog:
                     raise CommitConflictError(str(relation), number + 1, answer, wanted=wanted) from exc
                 self._cancellation.pause(wait_seconds(number))
         raise AssertionError("retries is negative")
+
+
+def _what_is_invalid(exc: BaseException) -> str:
+    """Return what is wrong with the metadata of a table, in PyIceberg's words."""
+    model = exc if isinstance(exc, InvalidModel) else exc.__cause__
+    if not isinstance(model, InvalidModel):
+        return short_message(str(exc)).rstrip(".")
+    return "; ".join(dict.fromkeys(str(e["msg"]).removeprefix("Value error, ") for e in model.errors()))
 
 
 def _is_conflict(exc: Exception) -> bool:

@@ -123,6 +123,25 @@ class NotIcebergError(SparkEvolveError):
         self.catalog = catalog
 
 
+class UnreadableTableError(SparkEvolveError):
+    """A table of the catalog whose metadata PyIceberg cannot read.
+
+    Attributes:
+        relation: its rendered name.
+        reason: what PyIceberg says.
+    """
+
+    def __init__(self, relation: str, reason: str) -> None:
+        super().__init__(
+            f"{relation} is a table of the Iceberg catalog, and PyIceberg cannot read its metadata: "
+            f"{reason}. Incremental models and snapshots need that. If it has, or once had, a column of a "
+            "type that only Iceberg's format version 3 has, build it with `materialized: table`, or drop it "
+            "by hand and return another type from the model. Nothing was read or written."
+        )
+        self.relation = relation
+        self.reason = reason
+
+
 class ForeignCatalogError(SparkEvolveError):
     """Something that only the profile's catalog can do, asked of a relation in another one.
 
@@ -693,9 +712,11 @@ def _advice(message: str) -> list[str]:
 
 
 def _moment(milliseconds: str) -> str:
-    if not milliseconds.isdigit():
-        return milliseconds
-    return datetime.fromtimestamp(int(milliseconds) / 1000, timezone.utc).isoformat(timespec="seconds")
+    try:
+        return datetime.fromtimestamp(int(milliseconds) / 1000, timezone.utc).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        # Some writers give microseconds, which are years that no calendar has.
+        return f"{milliseconds} ms after 1970"
 
 
 # What Iceberg says of times, in milliseconds since the epoch, that go back.

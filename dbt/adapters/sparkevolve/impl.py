@@ -92,8 +92,15 @@ class SparkEvolveAdapter(ClausesAdapter):
         commit_retries: int,
     ) -> None:
         """Store changed descriptions of a table and its columns in one commit; none if none changed."""
+
+        def through_spark(comment: str | None, changed: Mapping[str, str]) -> None:
+            texts = {name: self.string_literal(doc) for name, doc in changed.items()}
+            of_table = None if comment is None else self.string_literal(comment)
+            for sql in statements.describe(str(relation), of_table, texts):
+                self.execute(sql)
+
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        self.catalog.set_docs(relation, comment, docs, commit_retries)
+        self.catalog.set_docs(relation, comment, docs, commit_retries, through_spark)
 
     # SQL text
 
@@ -141,12 +148,22 @@ class SparkEvolveAdapter(ClausesAdapter):
     def _is_on(self, setting: str) -> bool:
         return (self._setting(setting) or "").strip().lower() == "true"
 
-    @available
-    def table_properties(self, configured: Mapping[str, Any] | None) -> dict[str, str]:
-        """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults."""
+    @available.parse(lambda *a, **k: {})
+    def table_properties(
+        self, configured: Mapping[str, Any] | None, relation: SparkEvolveRelation
+    ) -> dict[str, str]:
+        """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults.
+
+        Args:
+            configured: the model's.
+            relation: the table, which it may replace: Iceberg takes no format version back.
+        """
         given = {str(key): property_text(value) for key, value in (configured or {}).items()}
         modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
-        return {**DEFAULT_TABLE_PROPERTIES, **modes, **given}
+        defaults = {**DEFAULT_TABLE_PROPERTIES, **modes}
+        if FORMAT_VERSION not in given and self.catalog.is_newer_format(relation):
+            del defaults[FORMAT_VERSION]
+        return {**defaults, **given}
 
     @available.parse(lambda *a, **k: {})
     def configured_properties(

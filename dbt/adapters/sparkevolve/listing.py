@@ -15,7 +15,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError, UnreadableTableError
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.relation import namespace, schema_name, schema_problem
 
@@ -94,9 +94,13 @@ class ListingAdapter(SparkAdapter):
         view = relation.replace(type=RelationType.View, is_iceberg=False)
         if was_view and self._is_shown("views", relation):
             return view, None
-        table = self.catalog.find(relation)
+        iceberg = relation.replace(type=RelationType.Table, is_iceberg=True)
+        try:
+            table = self.catalog.find(relation)
+        except UnreadableTableError:
+            return iceberg, None
         if table is not None:
-            return relation.replace(type=RelationType.Table, is_iceberg=True), table
+            return iceberg, table
         if not was_view and self._is_shown("views", relation):
             return view, None
         if self._is_shown("tables", relation):
@@ -126,7 +130,7 @@ class ListingAdapter(SparkAdapter):
         DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
         name that begins with ``#``.
         """
-        table = self.catalog.find(relation)
+        table = self.catalog.find_readable(relation)
         if table is None:
             # Under `--empty` a relation stands for a subquery, which cannot be described.
             described = super().get_columns_in_relation(relation.replace(limit=None, event_time_filter=None))
@@ -200,7 +204,7 @@ class ListingAdapter(SparkAdapter):
         return facts.get("Comment") or None, [(row[0], row[1], row[2] or None) for row in rows[:end]]
 
     def _catalog_rows(self, relation: BaseRelation) -> Iterable[dict[str, Any]]:
-        table = self.catalog.find(relation)
+        table = self.catalog.find_readable(relation)
         if table is not None:
             comment = table.properties.get(COMMENT_PROPERTY)
             owner = table.properties.get("owner")

@@ -113,7 +113,7 @@ class Load:
     def _older_partitions_warning(self) -> list[str]:
         if not self.older_partitions:
             return []
-        table = names.string_literal(f"{self.target.schema}.{self.target.identifier}")
+        table = names.string_literal(str(self.target.include(database=False)))
         return [
             "The table has files from before its partitioning was changed: rows are replaced one by one, "
             "which reads the whole table and takes long in a large one. To have partitions replaced again: "

@@ -376,8 +376,8 @@ def test_a_type_that_spark_lacks_is_refused_and_others_of_another_engine_are_pad
         for arguments in ((), PLAN_ONLY):
             run = scenario.fail(*arguments)
             assert (
-                "Column `ti` of the table has the Iceberg type time, which Spark can neither read nor write. "
-                "Load this table with an engine that can."
+                "Column `ti` of the table has the Iceberg type time, for which Spark SQL has no type, so "
+                "that no row can be written. Load this table with an engine that can."
             ) in run.message
     assert scenario.state() == before
     with table.update_schema(allow_incompatible_changes=True) as update:

@@ -314,12 +314,12 @@ def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
 
 
 def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
-    """A column for which Spark has no type: it cannot even open the table."""
+    """A column for which Spark SQL has no type: most often it cannot even open the table."""
     return Refusal(
         columns=(".".join(path),),
         types=(str(type_),),
-        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, which Spark "
-        "can neither read nor write.",
+        reason=f"Column {path_text(path)} of the table has the Iceberg type {type_}, for which Spark SQL has "
+        "no type, so that no row can be written.",
         remedy="Load this table with an engine that can.",
     )
 

@@ -1,6 +1,6 @@
 """The text of the statements that load a staged batch. Each function returns one statement, without ``;``."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
@@ -355,6 +355,22 @@ def fast_forward(catalog: str, table: str, ref: str, branch: str) -> str:
         f"CALL {quote(catalog)}.system.fast_forward(table => {string_literal(table)}, "
         f"branch => {string_literal(ref)}, to => {string_literal(branch)})"
     )
+
+
+# Descriptions
+
+
+def describe(table: str, comment: str | None, docs: Mapping[str, str]) -> list[str]:
+    """Return the statements that give a table and its columns descriptions, each a commit of its own.
+
+    Args:
+        table: the rendered name of the table.
+        comment: the literal of its description; None to leave it as it is.
+        docs: the literals of those of columns, by name.
+    """
+    alter = f"ALTER TABLE {table}"
+    of_columns = [f"{alter} ALTER COLUMN {quote(name)} COMMENT {doc}" for name, doc in docs.items()]
+    return [f"{alter} SET TBLPROPERTIES ('comment' = {comment})", *of_columns] if comment else of_columns
 
 
 # Questions about a batch

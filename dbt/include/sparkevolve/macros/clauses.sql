@@ -8,7 +8,7 @@
 
 {% macro sparkevolve__tblproperties_clause() %}
   {%- if (config.get('file_format') or 'iceberg') == 'iceberg' -%}
-    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'))) }}
+    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'), this)) }}
   {%- elif config.get('tblproperties') -%}
     {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
   {%- endif -%}
