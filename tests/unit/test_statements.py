@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     Key,
     between,
     branch_of,
+    conforming_query,
     count_nulls,
     count_violations,
     create_branch,
@@ -35,6 +36,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     loaded_rows,
     merge_statement,
     repeated_keys,
+    snapshot_row_changed,
     snapshot_statement,
     some_violations,
     values_statement,
@@ -437,6 +439,25 @@ def test_a_snapshot_closes_versions_and_adds_others(current: str | None, is_open
         "WHEN NOT MATCHED AND DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'\n"
         "  THEN INSERT (`id`, `gone`)\n"
         "VALUES (\n  DBT_INTERNAL_SOURCE.`ID`,\n  CAST(NULL AS int)\n)"
+    )
+
+
+def test_a_snapshot_s_query_returns_what_the_table_has_in_its_order() -> None:
+    member = StructMember("x", "X", Keep())
+    listed = [
+        ProjectedColumn("s", "S", RebuildStruct((member,))),
+        ProjectedColumn("id", "ID", Cast("bigint")),
+        ProjectedColumn("gone", None, Pad("int")),
+        ProjectedColumn("new", "new", Keep()),
+    ]
+    rebuilt = listed[0].render("DBT_INTERNAL_SOURCE")
+    assert "`S`.`X`" in rebuilt
+    assert conforming_query("select 1 -- all", ["ID", "S", "new", "o`ther"], listed) == (
+        f"select DBT_INTERNAL_SOURCE.`ID` AS `id`, {rebuilt} AS `s`, DBT_INTERNAL_SOURCE.`new` AS `new`, "
+        "DBT_INTERNAL_SOURCE.`o``ther` AS `o``ther` from (\nselect 1 -- all\n) as DBT_INTERNAL_SOURCE"
+    )
+    assert snapshot_row_changed(["a", "b`"]) == (
+        "(not (snapshotted_data.`a` <=> source_data.`a` and snapshotted_data.`b``` <=> source_data.`b```))"
     )
 
 

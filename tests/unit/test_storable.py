@@ -19,17 +19,19 @@ from dbt.adapters.sparkevolve.evolution.storable import (
     Leaf,
     Map,
     Note,
+    SparkType,
     Struct,
     UnreadableType,
     columns_from_json,
     columns_from_types,
     field_paths,
+    is_like,
     no_rows,
     parse_type,
     storable_query,
     types_query,
 )
-from tests.unit.helpers import array, mapping, struct
+from tests.unit.helpers import array, columns, mapping, struct
 
 INT, STRING, VOID = Leaf("int"), Leaf("string"), Leaf("void")
 SQL = "select 1"
@@ -464,3 +466,29 @@ def test_bare_nulls_of_twenty_thousand_columns_have_the_table_s_types() -> None:
 def test_a_model_of_nothing_but_bare_nulls_has_the_table_s_types() -> None:
     found = storable_query(SQL, Struct((("n", VOID),)), TABLE)
     assert (found.sql, found.columns) == (select("CAST(NULL AS decimal(10,2)) as `n`"), ("n",))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"s": Struct((("a", INT), ("b", Array(Struct((("c", VOID),)))))), "ID": INT, "new": INT}, True),
+        ({"id": INT}, False),
+        ({"s": Struct((("b", Array(Struct((("c", INT),)))), ("a", INT)))}, False),
+        ({"s": Struct((("a", INT), ("B", Array(Struct((("c", INT),))))))}, False),
+        ({"s": Struct((("a", INT), ("b", Array(Struct((("c", INT), ("d", INT)))))))}, False),
+        ({"s": Struct((("a", INT),))}, False),
+        ({"s": INT}, False),
+        ({"ID": Array(INT)}, False),
+        ({"m": Map(INT, Struct((("x", INT),)))}, True),
+        ({"m": Map(INT, Struct((("X", INT),)))}, False),
+        ({"m": Map(Struct((("x", INT),)), INT)}, False),
+        ({}, True),
+    ],
+)
+def test_a_query_is_like_its_table_if_what_both_have_is_spelled_and_ordered_alike(
+    fields: dict[str, SparkType], expected: bool
+) -> None:
+    inner = struct(5, a=IntegerType(), b=array(7, struct(8, c=IntegerType())))
+    value = struct(11, x=IntegerType())
+    table = columns("ID int, s, m", s=inner, m=mapping(9, IntegerType(), value))
+    assert is_like(Struct(tuple(fields.items())), table) is expected

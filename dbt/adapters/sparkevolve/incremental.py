@@ -4,6 +4,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,8 @@ from dbt.adapters.sparkevolve.errors import (
     is_conflict,
     is_snapshot_gone,
 )
-from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.evolution import names, statements, storable
+from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.load import Load
@@ -279,6 +281,85 @@ class IncrementalAdapter(PlanningAdapter):
         load.is_visible = outcome == Published.YES
         return True
 
+    @available.parse(lambda *a, **k: {})
+    def snapshot_query(
+        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any], table: Schema
+    ) -> dict[str, Any]:
+        """Return whether a snapshot's query is like its table; if not, also in types that it can store.
+
+        Like it are columns and fields that are spelled and ordered as in the table. dbt compares structs, and
+        unites rows, by position, and it minds the case of names.
+
+        Args:
+            target: the snapshot's table.
+            sql: the query.
+            settings: see ``storable_query``.
+            table: the table's schema.
+
+        Returns:
+            ``is_like``, ``sql``, ``columns`` (names) and ``without_rows`` (a query for no rows of it).
+        """
+        columns = self._query_columns(target, sql)
+        if storable.is_like(columns, table):
+            return {"is_like": True, "sql": sql, "columns": [name for name, _ in columns.fields]}
+        query = self.storable_query(target, sql, settings, table)
+        return {**query, "is_like": False, "without_rows": storable.no_rows(query["sql"])}
+
+    @available.parse(lambda *a, **k: "")
+    def conform_snapshot(
+        self,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: Mapping[str, Any],
+        query: Mapping[str, Any],
+    ) -> str:
+        """Add a snapshot's new fields to the structs of its table, and return its query in the table's order.
+
+        New columns are not added yet: dbt makes new versions of rows since the table lacks a column.
+
+        Args:
+            target: the snapshot's table.
+            staged: the query's columns, without rows.
+            settings: the snapshot's.
+            query: what ``snapshot_query`` has returned.
+
+        Raises:
+            EvolutionRefusedError: nothing was written, and why.
+            CommitConflictError: other writers were faster each time.
+        """
+        batch = self.catalog.staged_batch(staged)
+
+        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
+            plan = plan_batch(batch, settings, {}, schema, facts)
+            if plan.refusals:
+                raise EvolutionRefusedError(str(target), plan.refusals)
+            return replace(plan, changes=tuple(filter(_is_in_a_column, plan.changes)))
+
+        plan = self.catalog.evolve(
+            target,
+            decide,
+            int(settings["commit_retries"]),
+            source=batch.schema,
+            invocation_id=get_invocation_id(),
+            seen_ms=batch.written_ms,
+        )
+        return statements.conforming_query(query["sql"], query["columns"], plan.columns)
+
+    @available.parse(lambda *a, **k: "")
+    def snapshot_row_changed(self, table: Schema, check_cols: Any, columns: Sequence[str]) -> str:
+        """Return the condition that a row differs from the version of it that is valid now.
+
+        Args:
+            table: the table's schema.
+            check_cols: dbt's setting: ``all``, or the names of columns.
+            columns: the names that the snapshot's query returns.
+        """
+        spelled = {names.fold(f.name): f.name for f in table.fields}
+        compared = columns if check_cols == "all" else [names.unquote(str(name)) for name in check_cols]
+        if any(names.fold(name) not in spelled for name in compared):
+            return "(true)"  # as dbt has it, each row has a new version since there is a new column
+        return statements.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
+
     @available.parse(lambda *a, **k: True)
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
         """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
@@ -427,3 +508,8 @@ def _step(load: Load | None, sql: str) -> int | None:
     if load is None or load.branch is None or not load.is_published:
         return None
     return load.steps.index(sql.strip()) if sql.strip() in load.steps else None
+
+
+def _is_in_a_column(change: Change) -> bool:
+    """Tell whether a change has to be made before rows of a snapshot are compared."""
+    return isinstance(change, AddField | WidenType | RenameField) and len(change.path) > 1

@@ -118,3 +118,76 @@ def test_dbts_own_columns_may_be_dates(scenario: Scenario) -> None:
     ]
     assert [str(end) for *_, end in found[:2]] == ["2024-01-02", "None"]
     assert found[2][-1] is not None
+
+
+@pytest.mark.parametrize("hard_deletes", ["ignore", "invalidate", "new_record"])
+def test_structs_are_compared_and_stored_by_the_names_of_their_fields(
+    scenario: Scenario, hard_deletes: str
+) -> None:
+    """Fields in another order are no change; values that trade places are one."""
+    config = {
+        "hard_deletes": hard_deletes,
+        "check_cols": ["S", "L", "n"],
+        "dbt_valid_to_current": "to_date('9999-12-31')",
+    }
+    rows = "select * from values (1, 1, 2), (2, 1, 2), (3, 3, 3), (4, 5, 6) as v(id, a, b)"
+    before = "struct(a, b) as s, array(struct(a, b)) as l, a + b as n"
+    snapshot(scenario, f"select id, {before} from ({rows})", **config)
+    take(scenario)
+    # The second one has what the first one had at each position; the last one is gone.
+    rows = "select * from values (1, 1, 2), (2, 2, 1), (3, 3, 3) as v(id, a, b)"
+    after = "named_struct('B', b, 'a', a) as S, array(named_struct('b', b, 'A', a)) as L, a + b as N"
+    snapshot(scenario, f"select {after}, ID from ({rows})", **config)
+    take(scenario)
+    take(scenario)
+    assert scenario.columns("snap")[:4] == ["id", "s", "l", "n"]
+    found = [(*row[:-1], str(row[-1])) for row in versions(scenario, "id", "s", "l", "n")]
+
+    def version(key: int, a: int, b: int, n: int) -> tuple[Any, ...]:
+        return (key, {"a": a, "b": b}, [{"a": a, "b": b}], n)
+
+    open_ = [row[:-1] for row in found if row[-1].startswith("9999")]
+    closed = [row[:-1] for row in found if not row[-1].startswith("9999")]
+    last = {"ignore": [version(4, 5, 6, 11)], "invalidate": [], "new_record": [version(4, 5, 6, 11)]}
+    assert open_ == [
+        version(1, 1, 2, 3),
+        version(2, 2, 1, 3),
+        version(3, 3, 3, 6),
+        *last[hard_deletes],
+    ]
+    gone = [] if hard_deletes == "ignore" else [version(4, 5, 6, 11)]
+    assert closed == [version(2, 1, 2, 3), *gone]
+
+
+@pytest.mark.parametrize("strategy", ["check", "timestamp"])
+def test_nested_fields_come_go_and_widen(scenario: Scenario, strategy: str) -> None:
+    config = {"strategy": strategy, "hard_deletes": "new_record"}
+    if strategy == "timestamp":
+        config |= {"updated_at": "at", "check_cols": None}
+
+    def source(day: int, *rows: str) -> None:
+        at = f"timestamp'2024-01-0{day} 00:00:00Z' as at"
+        snapshot(scenario, " union all ".join(f"select {row}, {at}" for row in rows), **config)
+        take(scenario)
+
+    source(1, "1 as id, array(named_struct('x', 1, 'y', 2)) as l", "2, array(named_struct('x', 3, 'y', 4))")
+    ids = scenario.field_ids("snap")
+    source(2, "1 as id, array(named_struct('z', named_struct('q', 9), 'x', 5000000000)) as l")
+    source(3, "1 as id, array(named_struct('y', 7, 'x', 1)) as l")
+    assert scenario.field_ids("snap") == ids
+    found = [(*row[:-1], row[-1] is None) for row in versions(scenario, "id", "l", "dbt_is_deleted")]
+
+    def element(x: int, y: int | None, q: int | None = None) -> list[dict[str, Any]]:
+        return [{"x": x, "y": y, "z": None if q is None else {"q": q}}]
+
+    assert found == [
+        (1, element(1, 2), "False", False),
+        (1, element(5000000000, None, 9), "False", False),
+        (1, element(1, 7), "False", True),
+        (2, element(3, 4), "False", False),
+        (2, element(3, 4), "True", True),
+    ]
+    schemas = scenario.schemas("snap")
+    take(scenario)
+    assert (scenario.schemas("snap"), scenario.tables()) == (schemas, ["snap", "src"])
+    assert len(versions(scenario, "id")) == 5

@@ -8,7 +8,12 @@ from typing import Any
 
 from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
-from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.projection import (
+    ProjectedColumn,
+    RebuildList,
+    RebuildMap,
+    RebuildStruct,
+)
 
 # dbt's own names for the two sides: users write them in `incremental_predicates`.
 TARGET_ALIAS = "DBT_INTERNAL_DEST"
@@ -263,6 +268,36 @@ def snapshot_statement(
         f"WHEN NOT MATCHED AND {SOURCE_ALIAS}.dbt_change_type = 'insert'\n"
         f"  THEN INSERT ({_names(columns)})\nVALUES (\n  {values}\n)"
     )
+
+
+def conforming_query(sql: str, names: Sequence[str], columns: Sequence[ProjectedColumn]) -> str:
+    """Return a query for the rows of ``sql``, with columns and fields spelled and ordered as in the table.
+
+    Args:
+        sql: a query.
+        names: the names that it returns.
+        columns: the refreshed columns; those that are not nested are returned as they are.
+    """
+    by_source = {column.source: column for column in columns if column.source is not None}
+    items = []
+    for name in names:
+        column = by_source.get(name)
+        is_nested = column is not None and isinstance(
+            column.projection, RebuildStruct | RebuildList | RebuildMap
+        )
+        value = column.render(SOURCE_ALIAS) if column and is_nested else f"{SOURCE_ALIAS}.{quote(name)}"
+        items.append(f"{value} AS {quote(column.name if column else name)}")
+    return f"select {', '.join(items)} from (\n{sql}\n) as {SOURCE_ALIAS}"
+
+
+def snapshot_row_changed(names: Sequence[str]) -> str:
+    """Return the condition that a row of a dbt snapshot's query differs from the version that is valid now.
+
+    Args:
+        names: the columns to compare, one or more, as both sides have them.
+    """
+    compared = (f"snapshotted_data.{quote(name)} <=> source_data.{quote(name)}" for name in names)
+    return f"(not ({' and '.join(compared)}))"
 
 
 def values_statement(target: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

@@ -380,6 +380,32 @@ class _Rewriter:
         return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))" if parts else None
 
 
+def is_like(columns: Struct, table: Schema) -> bool:
+    """Tell whether columns and fields that a query shares with a table are spelled and ordered as there.
+
+    Columns may be in another order and others than the table's; fields may not.
+    """
+    spelled = {fold(f.name): f for f in table.fields}
+    return all(
+        name == spelled[fold(name)].name and _is_ordered_like(type_, spelled[fold(name)].field_type)
+        for name, type_ in columns.fields
+        if fold(name) in spelled
+    )
+
+
+def _is_ordered_like(type_: SparkType, place: IcebergType) -> bool:
+    if isinstance(type_, Struct) and isinstance(place, StructType):
+        return [name for name, _ in type_.fields] == [f.name for f in place.fields] and all(
+            _is_ordered_like(inner, f.field_type)
+            for (_, inner), f in zip(type_.fields, place.fields, strict=True)
+        )
+    if isinstance(type_, Array) and isinstance(place, ListType):
+        return _is_ordered_like(type_.element, place.element_type)
+    if isinstance(type_, Map) and isinstance(place, MapType):
+        return _is_ordered_like(type_.key, place.key_type) and _is_ordered_like(type_.value, place.value_type)
+    return isinstance(type_, Leaf) and place.is_primitive
+
+
 def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
     """Yield the path of each field inside a column, outer ones first; not of the columns themselves."""
 

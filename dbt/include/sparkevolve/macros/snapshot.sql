@@ -47,13 +47,38 @@
 {% endmacro %}
 
 
+{# The snapshot's query, with columns and fields spelled and ordered as the table has them: dbt compares structs by
+   position, and unites rows of both. Fields that are new in a struct are added to the table before that. #}
+{% macro sparkevolve__snapshot_query(target_relation, settings, table_schema) %}
+  {% set query = adapter.snapshot_query(target_relation, sparkevolve__compiled_query(), settings, table_schema) %}
+  {% if query.is_like %}
+    {% do return(query) %}
+  {% endif %}
+  {% set staged = adapter.staging_relation(target_relation) %}
+  {% call statement('build_snapshot_shape') %}
+    create table {{ staged }} using iceberg
+    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
+    as
+    {{ query.without_rows }}
+  {% endcall %}
+  {% do query.update({'sql': adapter.conform_snapshot(target_relation, staged, settings, query)}) %}
+  {% do sparkevolve__refresh(target_relation) %}
+  {% do return(query) %}
+{% endmacro %}
+
+
 {# Stage a snapshot's changes as a table next to it. dbt-spark makes a view with a bare name: in the catalog's
    root, which most catalogs do not allow, and the same for two snapshots of one name, which then read each
    other's rows; and it evaluates the changes again in the MERGE. #}
 {% macro sparkevolve__stage_snapshot(target_relation, settings, table_schema) %}
-  {% set sql = sparkevolve__compiled_query() %}
-  {% set strategy = sparkevolve__snapshot_strategy(sql, true) %}
-  {% set changes = snapshot_staging_table(strategy, sql, target_relation) %}
+  {% set source = sparkevolve__snapshot_query(target_relation, settings, table_schema) %}
+  {% set strategy = sparkevolve__snapshot_strategy(source.sql, true) %}
+  {% if config.get('strategy') == 'check' %}
+    {% do strategy.update({
+      'row_changed': adapter.snapshot_row_changed(table_schema, config.get('check_cols'), source.columns)
+    }) %}
+  {% endif %}
+  {% set changes = snapshot_staging_table(strategy, source.sql, target_relation) %}
   {% if flags.EMPTY or invocation_args_dict.get('sample') %}
     {% set changes = sparkevolve__without_deletions(changes, strategy) %}
   {% endif %}
