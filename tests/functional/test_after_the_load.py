@@ -78,6 +78,13 @@ def test_a_failing_post_hook_says_that_the_rows_are_visible(scenario: Scenario) 
         assert scenario.rows("appended") == [(1,)] * number
         assert scenario.rows("direct") == [(1,)] * number
     assert scenario.docs("appended") == {"id": "text"}
+    run = scenario.dbt("run", "--full-refresh", "-s", "appended", "t")
+    found = messages(run)
+    assert (
+        "Another full refresh is safe, and does all of this; a run without one would add" in found["appended"]
+    )
+    assert SAFE in found["t"]
+    assert scenario.rows("appended") == [(1,)]
 
 
 def test_grants_that_this_spark_lacks_are_refused_before_anything_is_built(scenario: Scenario) -> None:

@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import (
     RepeatedKeyError,
     SparkEvolveError,
     StatementError,
+    answer_of,
     is_snapshot_gone,
     short_message,
 )
@@ -355,13 +356,20 @@ def test_a_snapshot_that_has_expired_is_told_by_its_words(message: str, answer: 
 
 
 def test_a_publication_that_was_refused_keeps_the_answer() -> None:
-    error = PublishError("`lake`.`db`.`t`", "disk full")
-    assert error.msg == (
+    text = (
         "The batch was loaded into a branch of `lake`.`db`.`t` but could not be published. The catalog's "
-        "answer: disk full. Readers see the table as it was before, unless the catalog did publish and could "
-        "not say so; the next run finds out."
+        "answer: disk full. "
     )
-    assert error.relation == "`lake`.`db`.`t`"
+    error = PublishError("`lake`.`db`.`t`", "disk full")
+    assert error.msg == f"{text}Readers see the table as it was before; run again."
+    assert (error.relation, error.snapshot_id) == ("`lake`.`db`.`t`", None)
+    unknown = PublishError("`lake`.`db`.`t`", "disk full", 7)
+    assert unknown.msg == (
+        f"{text}Whether it was published all the same is not known, as the catalog cannot be asked. It was "
+        "if this has a row: SELECT * FROM `lake`.`db`.`t`.history WHERE snapshot_id = 7. Running the model "
+        "again is safe then too, unless it appends: its rows would be there twice."
+    )
+    assert unknown.snapshot_id == 7
 
 
 def test_audits_that_rows_fail_are_listed_with_some_of_the_rows() -> None:
@@ -391,3 +399,8 @@ def test_keys_that_are_repeated_are_shown_with_their_number() -> None:
     assert error.relation == "`lake`.`db`.`t`"
     assert error.unique_key == ("Id", "day")
     assert error.examples == (("1", None, "2"), ("2", "x", "3"))
+
+
+def test_an_exception_without_a_text_is_told_by_its_class() -> None:
+    assert answer_of(TimeoutError()) == "TimeoutError"
+    assert answer_of(OSError("disk full")) == "disk full"

@@ -322,9 +322,56 @@ def test_a_publication_to_a_catalog_that_stays_away(
     monkeypatch.setattr(lake._catalog, "load_table", load)
     with within(6), pytest.raises((CatalogUnavailableError, PublishError)) as error:
         lake.publish(target, base, "b", 4, lambda: None)
-    assert isinstance(error.value, PublishError if is_sent else CatalogUnavailableError)
+    if is_sent:
+        assert isinstance(error.value, PublishError)
+        assert error.value.snapshot_id == base.table.metadata.refs["b"].snapshot_id
+    else:
+        assert isinstance(error.value, CatalogUnavailableError)
     text = str(error.value)
     assert re.search(r"cannot be reached: it refuses connections, for \d s now\. ", text)
     assert "away" not in text
     if not is_sent:
         assert f"The batch was not published: readers of {target} see the rows that were there." in text
+
+
+@pytest.mark.parametrize("what", ["descriptions", "branch"])
+def test_small_commits_wait_for_a_catalog_that_restarts(
+    lake: IcebergCatalog,
+    other: Catalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    """It closes the connection in the commit: once, and then time after time."""
+    lake._watch._is_file = False
+    real, calls = lake._catalog.commit_table, [ConnectionResetError("it goes away")]
+
+    def commit_table(*args: Any) -> Any:
+        if calls:
+            raise calls.pop()
+        return real(*args)
+
+    def change(number: int) -> None:
+        if what == "branch":
+            lake.drop_branch(target, "b")
+        else:
+            lake.set_docs(target, f"text {number}", {}, 0)
+
+    def found() -> Any:
+        table = other.load_table("db.t")
+        return set(table.metadata.refs) if what == "branch" else table.properties.get("comment")
+
+    before = found()
+    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    calls += [ConnectionResetError("it goes away")] * 9
+    with pytest.raises(CatalogUnavailableError) as raised:
+        change(1)
+    undone = {
+        "descriptions": f"The descriptions of {target} could not be stored. ",
+        "branch": f"A branch of {target} could not be removed. ",
+    }
+    assert f"cannot be reached: it closed the connection. {undone[what]}" in str(raised.value.msg)
+    assert found() == before
+    del calls[1:]
+    change(2)
+    assert found() == ({"main"} if what == "branch" else "text 2")

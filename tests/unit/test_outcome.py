@@ -4,7 +4,7 @@ from dbt.adapters.sparkevolve.outcome import Outcome, steps_of
 
 
 def test_a_failure_says_what_was_done_and_what_was_not() -> None:
-    outcome = Outcome("`t`", True, steps_of(docs=True, grants=True, hooks=["x"]))
+    outcome = Outcome("`t`", True, steps=steps_of(docs=True, grants=True, hooks=["x"]))
     outcome.begin("grants")
     outcome.begin("descriptions")
     error = outcome.error("No such role")
@@ -15,6 +15,11 @@ def test_a_failure_says_what_was_done_and_what_was_not() -> None:
     )
     assert (error.done, error.failed, error.not_begun) == (("grants",), "descriptions", ("post-hooks",))
     assert error.adds_again
+    outcome.is_refreshed = True
+    assert outcome.error("No such role").msg.endswith(
+        "Another full refresh is safe, and does all of this; a run without one would add the rows that the "
+        "model returns once more."
+    )
 
 
 def test_steps_with_nothing_to_do_are_not_mentioned() -> None:

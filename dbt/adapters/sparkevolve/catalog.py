@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, MetastoreCatalog
 from pyiceberg.exceptions import (
@@ -52,7 +53,7 @@ from dbt.adapters.sparkevolve.errors import (
     StagedBatchGoneError,
     TableChangedError,
     UnreadableTableError,
-    short_message,
+    answer_of,
 )
 from dbt.adapters.sparkevolve.evolution.history import former_fields
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
@@ -379,12 +380,14 @@ class IcebergCatalog:
         last: Exception | None = None
         tried: int | None = None
         number = outages = 0
+        is_unknown = False
         # Once more than there are attempts, to see what has become of the last one.
         while number < retries + 2:
             try:
                 table = self.load(relation)
                 refs = table.metadata.refs
                 current = refs[base.ref].snapshot_id if base.ref in refs else None
+                is_unknown = False
                 if tried is not None and descends_from(table, current, tried):
                     return Published.YES
                 if has_moved(table.metadata, base) or not is_as_cut(refs.get(branch)):
@@ -417,22 +420,24 @@ class IcebergCatalog:
                         f"The batch was not published: readers of {relation} see the rows that were there"
                     )
                     raise self._watch.error(exc.reason, undone, exc.waited_seconds) from exc
-                raise PublishError(str(relation), str(exc.msg).rstrip(".")) from exc
+                raise PublishError(str(relation), str(exc.msg).rstrip("."), tried) from exc
             except Exception as exc:
                 last = exc
+                is_unknown = True
                 if outage(exc) is not None and outages < _MOST_OUTAGES:
                     # No conflict: what waits for the catalog is the next look at the table.
+                    self._cancellation.pause(wait_seconds(outages))
                     outages += 1
                     continue
                 if number <= retries:
                     self._cancellation.pause(wait_seconds(number))
             number += 1
-        raise PublishError(str(relation), self._answer(last)) from last
+        raise PublishError(str(relation), self._answer(last), tried if is_unknown else None) from last
 
     def _answer(self, exc: BaseException | None) -> str:
         """Return what a catalog has answered, in short, or that it did not."""
         reason = outage(exc) if exc is not None else None
-        return short_message(str(exc)) if reason is None else str(self._watch.error(reason).msg).rstrip(".")
+        return answer_of(exc) if reason is None else str(self._watch.error(reason).msg).rstrip(".")
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
         """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
@@ -477,8 +482,11 @@ class IcebergCatalog:
             except NoSuchTableError:
                 pass  # dropped before its files
             except Exception as dropping:
+                reason = outage(exc)
+                if reason is not None:
+                    raise self._watch.error(reason, f"{relation} could not be removed") from dropping
                 raise exc from dropping
-            raise FilesLeftError(str(relation), short_message(str(exc))) from exc
+            raise FilesLeftError(str(relation), answer_of(exc)) from exc
         if location is not None:
             remove_leftovers(location)
 
@@ -560,7 +568,7 @@ class IcebergCatalog:
             if not plan.changes:
                 return plan
             raise CommitConflictError(
-                str(relation), exc.attempts, short_message(str(exc.__cause__)), plan.changes
+                str(relation), exc.attempts, answer_of(exc.__cause__), plan.changes
             ) from exc.__cause__
 
     def set_docs(
@@ -620,24 +628,39 @@ class IcebergCatalog:
         retries: int,
         wanted: str = "The columns of {} could not be changed",
     ) -> Result:
-        for number in range(retries + 1):
+        undone = wanted.format(relation)
+        conflicts = outages = 0
+        while True:
             try:
                 return attempt(self.load(relation))
+            except CatalogUnavailableError as exc:
+                # It was waited for.
+                raise self._watch.error(exc.reason, undone, exc.waited_seconds) from exc
+            except DbtRuntimeError:
+                raise
             except Exception as exc:
-                if not _is_conflict(exc):
+                reason = outage(exc)
+                if _is_conflict(exc):
+                    if conflicts == retries:
+                        answer = answer_of(exc)
+                        raise CommitConflictError(str(relation), retries + 1, answer, wanted=wanted) from exc
+                    self._cancellation.pause(wait_seconds(conflicts))
+                    conflicts += 1
+                elif reason is None:
                     raise
-                if number == retries:
-                    answer = short_message(str(exc))
-                    raise CommitConflictError(str(relation), number + 1, answer, wanted=wanted) from exc
-                self._cancellation.pause(wait_seconds(number))
-        raise AssertionError("retries is negative")
+                elif outages == _MOST_OUTAGES:
+                    raise self._watch.error(reason, undone) from exc
+                else:
+                    # What waits for the catalog is the next look at the table.
+                    self._cancellation.pause(wait_seconds(outages))
+                    outages += 1
 
 
 def _what_is_invalid(exc: BaseException) -> str:
     """Return what is wrong with the metadata of a table, in PyIceberg's words."""
     model = exc if isinstance(exc, InvalidModel) else exc.__cause__
     if not isinstance(model, InvalidModel):
-        return short_message(str(exc)).rstrip(".")
+        return answer_of(exc).rstrip(".")
     return "; ".join(dict.fromkeys(str(e["msg"]).removeprefix("Value error, ") for e in model.errors()))
 
 

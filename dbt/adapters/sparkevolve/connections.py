@@ -83,7 +83,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         except DbtBaseException:
             raise
         except Exception as exc:
-            raise DbtRuntimeError(short_message(server_message(exc))) from safe(exc)
+            raise DbtRuntimeError(short_message(server_message(exc)) or type(exc).__name__) from safe(exc)
 
     def add_query(self, sql: str, *args: Any, **kwargs: Any) -> tuple[Connection, Any]:
         """Send a statement, unless it is the COMMIT that dbt puts before hooks outside a transaction."""

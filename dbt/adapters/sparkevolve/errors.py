@@ -402,15 +402,23 @@ class PublishError(SparkEvolveError):
 
     Attributes:
         relation: the rendered name of the table.
+        snapshot_id: what was to be published, if it is not known whether it was; None if it was not.
     """
 
-    def __init__(self, relation: str, answer: str) -> None:
+    def __init__(self, relation: str, answer: str, snapshot_id: int | None = None) -> None:
         super().__init__(
             f"The batch was loaded into a branch of {relation} but could not be published. The catalog's "
-            f"answer: {answer}. Readers see the table as it was before, unless the catalog did publish and "
-            "could not say so; the next run finds out."
+            f"answer: {answer}. "
+            + (
+                "Readers see the table as it was before; run again."
+                if snapshot_id is None
+                else "Whether it was published all the same is not known, as the catalog cannot be asked. It "
+                f"was if this has a row: SELECT * FROM {relation}.history WHERE snapshot_id = {snapshot_id}. "
+                "Running the model again is safe then too, unless it appends: its rows would be there twice."
+            )
         )
         self.relation = relation
+        self.snapshot_id = snapshot_id
 
 
 class AfterLoadError(SparkEvolveError):
@@ -422,6 +430,7 @@ class AfterLoadError(SparkEvolveError):
         failed: what failed; empty if it is not known.
         not_begun: what was still to be done.
         adds_again: whether running the model again would add the same rows once more.
+        is_refreshed: whether it would not if that were a full refresh, as this run was.
     """
 
     def __init__(
@@ -433,6 +442,7 @@ class AfterLoadError(SparkEvolveError):
         failed: str = "",
         not_begun: Sequence[str] = (),
         adds_again: bool = False,
+        is_refreshed: bool = False,
     ) -> None:
         steps = [
             f"{what}: {', '.join(found)}."
@@ -443,12 +453,18 @@ class AfterLoadError(SparkEvolveError):
             )
             if found
         ]
-        again = (
-            "Running the model again would add the rows that it returns once more, so do by hand what is "
-            "missing."
-            if adds_again
-            else "Running the model again is safe: it adds no row twice, and does all of this."
-        )
+        if not adds_again:
+            again = "Running the model again is safe: it adds no row twice, and does all of this."
+        elif is_refreshed:
+            again = (
+                "Another full refresh is safe, and does all of this; a run without one would add the rows "
+                "that the model returns once more."
+            )
+        else:
+            again = (
+                "Running the model again would add the rows that it returns once more, so do by hand what "
+                "is missing."
+            )
         super().__init__(
             f"{cause}\nThis happened after the load: what this run has loaded into {relation} is visible, "
             f"and stays. {' '.join([*steps, again])}"
@@ -458,6 +474,7 @@ class AfterLoadError(SparkEvolveError):
         self.failed = failed
         self.not_begun = tuple(not_begun)
         self.adds_again = adds_again
+        self.is_refreshed = is_refreshed
 
 
 class GrantsError(SparkEvolveError):
@@ -873,6 +890,11 @@ def short_message(text: str) -> str:
             heads = [known for known in heads if known not in head] + [head]
     message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:]) or clean(text).strip()
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
+
+
+def answer_of(exc: BaseException | None) -> str:
+    """Return an exception's text, see ``short_message``, or the name of its class if it has none."""
+    return short_message(str(exc)) or type(exc).__name__
 
 
 def _cleaned(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -204,13 +204,14 @@ class FinishingAdapter(IncrementalAdapter):
         relation: SparkEvolveRelation,
         *,
         adds_again: bool = False,
+        is_refreshed: bool = False,
         docs: bool = False,
         grants: bool = False,
         hooks: Sequence[object] = (),
     ) -> None:
         """Note that readers see what this node has made, and what it still has to do."""
         self._node.outcome = Outcome(
-            str(relation), adds_again, steps_of(docs=docs, grants=grants, hooks=hooks)
+            str(relation), adds_again, is_refreshed, steps_of(docs=docs, grants=grants, hooks=hooks)
         )
 
     @available.parse_none

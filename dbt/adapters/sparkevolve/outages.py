@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, short_message
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, answer_of
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
@@ -21,8 +21,8 @@ Result = TypeVar("Result")
 
 _LONGEST_PAUSE_SECONDS = 2.0
 _DEFAULT_PORTS = {"postgresql": 5432, "http": 80, "https": 443, "thrift": 9083}
-# Answers of a gateway, or of a server that is about to start or stop. Other answers are answers.
-_HTTP_AWAY = (502, 503, 504)
+# Answers of a gateway, or of a server that is starting, stopping or asked too often. Others are answers.
+_HTTP_AWAY = (429, 502, 503, 504)
 # What libraries say, each in its own words; the first that fits tells most.
 _REASONS = {
     "its name cannot be resolved": re.compile(
@@ -181,7 +181,7 @@ def refusal(exc: BaseException) -> str | None:
             said = str(getattr(part, "orig", part)).strip().splitlines()[0]
             return f"it refuses: {said.rpartition('FATAL:')[2].strip()}"
         if "pyiceberg.RESTError" in names:
-            return f"it refuses: {short_message(str(part))}"
+            return f"it refuses: {answer_of(part)}"
         if "sqlite3.Error" in names or (isinstance(part, OSError) and part.filename is not None):
             return f"its file cannot be opened ({part})"
     return None

@@ -13,6 +13,7 @@ class Outcome:
     Attributes:
         relation: the rendered name of its table or view.
         adds_again: whether running the model again would add the same rows once more.
+        is_refreshed: whether it would not if that were a full refresh, as this run was.
         steps: what is still to be done, in order.
         done: what has been done.
         current: what is being done; empty before the first step.
@@ -20,6 +21,7 @@ class Outcome:
 
     relation: str
     adds_again: bool = False
+    is_refreshed: bool = False
     steps: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     current: str = ""
@@ -41,6 +43,7 @@ class Outcome:
             failed=self.current,
             not_begun=self.steps,
             adds_again=self.adds_again,
+            is_refreshed=self.is_refreshed,
         )
 
 

@@ -640,8 +640,8 @@ def _translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
     """Return what dbt shows of an exception that came out of PySpark."""
     message, cause = _answer(exc)
     if _has_ended(message, cause):
-        return SessionEndedError(sql, short_message(message))
-    return StatementError(short_message(message), sql)
+        return SessionEndedError(sql, short_message(message) or type(cause).__name__)
+    return StatementError(short_message(message) or type(cause).__name__, sql)
 
 
 @contextmanager
@@ -652,7 +652,7 @@ def _alive() -> Generator[None, None, None]:
     except Exception as exc:
         message, cause = _answer(exc)
         if _has_ended(message, cause):
-            raise SessionEndedError("", short_message(message)) from safe(exc)
+            raise SessionEndedError("", short_message(message) or type(cause).__name__) from safe(exc)
         raise
 
 

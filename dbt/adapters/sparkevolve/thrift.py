@@ -101,7 +101,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
                 raise stopped(sql) from exc
             raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from safe(exc)
         except hive.Error as exc:
-            raise StatementError(short_message(server_message(exc)), sql) from safe(exc)
+            raise StatementError(short_message(server_message(exc)) or type(exc).__name__, sql) from safe(exc)
         if status.operationState != TOperationState.FINISHED_STATE:
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
@@ -215,7 +215,7 @@ def open_thrift(
     except Exception as exc:
         unreachable = isinstance(exc, (OSError, *CONNECTION_LOST_EXCEPTIONS))
         kind = OSError if unreachable else DbtRuntimeError
-        message = short_message(server_message(exc))
+        message = short_message(server_message(exc)) or type(exc).__name__
         raise kind(f"Cannot connect to {credentials.host}:{credentials.port}: {message}") from safe(exc)
     return ThriftHandle(
         connection, bounded, credentials.poll_interval, credentials.query_timeout, cancellation

@@ -60,8 +60,10 @@ def test_every_strategy_pads_evolves_and_publishes(
     assert scenario.schemas() == 2
     assert list(scenario.table().metadata.refs) == ["main"]
     assert scenario.tables() == ["t"]
-    # Readers see the table before the run and after it; a DELETE and an INSERT of their own are two steps.
-    steps = 2 if publish == "direct" and strategy == "delete+insert" else 1
+    # Readers see the table before the run and after it; a DELETE and an INSERT of their own are two,
+    # but where a run that ended between them would lose the values that are to be kept.
+    is_direct = publish == "direct" and strategy == "delete+insert" and "removed_columns" not in config
+    steps = 2 if is_direct else 1
     assert history(scenario)[:-steps] == seen
     assert len(history(scenario)) == len(seen) + steps
 

@@ -32,10 +32,11 @@
 
 
 {# From here on an error says that the rows can be seen, and what has not been done. #}
-{% macro sparkevolve__rows_are_visible(relation, adds_again=false, only_hooks=false) %}
+{% macro sparkevolve__rows_are_visible(relation, settings={}, only_hooks=false) %}
   {% do adapter.rows_are_visible(
     relation,
-    adds_again=adds_again,
+    adds_again=settings.adds_again | default(false),
+    is_refreshed=settings.strategy == 'full_refresh',
     docs=not only_hooks and (config.persist_relation_docs() or config.persist_column_docs()),
     grants=not only_hooks and (config.get('grants') or {}) != {},
     hooks=post_hooks

@@ -16,7 +16,7 @@
     {% do sparkevolve__load_existing(target_relation, settings) %}
   {% else %}
     {% do sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
-    {% do sparkevolve__rows_are_visible(target_relation, settings.adds_again) %}
+    {% do sparkevolve__rows_are_visible(target_relation, settings) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% endif %}
 

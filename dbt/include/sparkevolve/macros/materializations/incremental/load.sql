@@ -30,7 +30,7 @@
       {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}
     {% endif %}
   {% endfor %}
-  {% do sparkevolve__rows_are_visible(target_relation, settings.adds_again, only_hooks=true) %}
+  {% do sparkevolve__rows_are_visible(target_relation, settings, only_hooks=true) %}
   {# What Spark itself has written to the table it knows. #}
   {% if run.on_branch %}
     {% do adapter.refresh_published(target_relation) %}
