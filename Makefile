@@ -51,7 +51,7 @@ lint: $(VENV)/.installed-dev ## ruff, mypy and codespell
 	$(BIN)/codespell
 
 .PHONY: lock
-lock: ## Write requirements-dev.txt anew (needs uv)
+lock: ## Write requirements-dev.txt again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
 		--extra dev setup.py requirements-dev.in --output-file requirements-dev.txt
 

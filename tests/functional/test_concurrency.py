@@ -330,7 +330,7 @@ def test_snapshots_expire_during_a_run(
 def test_somebody_drops_the_branch_of_a_run(
     scenario: Scenario, lake: Catalog, intrude: Intrude, before: str, config: dict[str, Any]
 ) -> None:
-    """Spark's INSERT would make it anew, from `main` and without what the run had deleted."""
+    """Spark's INSERT would recreate it, from `main` and without what the run had deleted."""
     scenario.model("select * from values (1, 10, 'a'), (2, 20, 'b') as source(id, v, gone)", **config)
     scenario.run()
     scenario.model("select 2 as id, 21 as v", **config)
@@ -418,9 +418,9 @@ def test_g05_readers_never_see_the_gap(scenario: Scenario) -> None:
     assert {row[1] for row in scenario.rows()} == {2}
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("is_recreated", [False, True])
 def test_another_writer_takes_away_the_table_during_a_load(
-    scenario: Scenario, intrude: Intrude, anew: bool
+    scenario: Scenario, intrude: Intrude, is_recreated: bool
 ) -> None:
     scenario.model("select 1 as id, 10 as v")
     scenario.run()
@@ -428,19 +428,19 @@ def test_another_writer_takes_away_the_table_during_a_load(
 
     def drop() -> None:
         scenario.sql(f"drop table {scenario.relation()}")
-        if anew:
+        if is_recreated:
             scenario.sql(f"create table {scenario.relation()} using iceberg as select 5 as id, 50 as v")
 
     happened = intrude(SparkEvolveAdapter, "execute", drop, sql="INSERT")
     run = scenario.fail()
     assert len(happened) == 1
     assert (
-        f"Another writer has dropped {scenario.relation()}, or dropped it and made it anew, while this run "
+        f"Another writer has dropped {scenario.relation()}, or dropped and recreated it, while this run "
         "loaded its batch. Run the model again: it begins with the table as it is then."
     ) in " ".join(run.message.split())
-    assert scenario.tables() == (["t"] if anew else [])
+    assert scenario.tables() == (["t"] if is_recreated else [])
     scenario.run()
-    assert scenario.rows() == ([(2, 20), (5, 50)] if anew else [(2, 20)])
+    assert scenario.rows() == ([(2, 20), (5, 50)] if is_recreated else [(2, 20)])
     assert is_clean(scenario)
 
 

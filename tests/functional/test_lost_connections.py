@@ -105,7 +105,7 @@ def test_what_the_server_goes_on_with_is_never_published(scenario: Scenario, pro
     assert cut.seen == 2
     assert scenario.table().scan().count() == 3_000_000
     assert scenario.tables() == ["t"]
-    # A commit after the end of the run makes the old branch anew; the next process removes it.
+    # A commit after the end of the run recreates the old branch; the next process removes it.
     others = set(scenario.table().metadata.refs) - {"main"}
     assert all(name.startswith("sparkevolve_") for name in others)
     assert len(others) <= 1

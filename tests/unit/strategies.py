@@ -70,7 +70,7 @@ _PRIMITIVES: tuple[IcebergType, ...] = (
     *(BooleanType(), IntegerType(), LongType(), FloatType(), DoubleType(), StringType(), BinaryType()),
     *(DateType(), TimestampType(), TimestamptzType(), DecimalType(10, 2), DecimalType(38, 0)),
 )
-# The ids are written anew wherever one of these is used. No path of a field in them is one of ODD_NAMES, or
+# The ids are written again wherever one of these is used. No path of a field in them is one of ODD_NAMES, or
 # without a dot: a column of that name would have to be refused.
 _NESTED: tuple[IcebergType, ...] = (
     struct(1, x=IntegerType()),

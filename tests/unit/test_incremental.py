@@ -597,7 +597,7 @@ def test_a_step_that_has_not_committed_is_done_again_on_a_new_branch(
     assert load.branch != old
     assert adapter.connections.sent == [steps[2], "-- reconnect", *load.steps]
     assert load.steps == [step.replace(old, str(load.branch)) for step in steps]
-    # The server may still write to the old one, and would make it anew if it were gone.
+    # The server may still write to the old one, and would recreate it if it were gone.
     assert load.lost_branches == [old]
     assert refs(lake) == {"main", old}
 
@@ -759,18 +759,18 @@ def test_a_statement_that_misses_a_column_says_that_it_was_dropped(
     assert raised.value.__cause__ is missing
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("is_recreated", [False, True])
 def test_a_statement_that_misses_its_table_says_that_it_was_dropped(
-    adapter: Adapter, other: Catalog, make_table: MakeTable, start: Start, anew: bool
+    adapter: Adapter, other: Catalog, make_table: MakeTable, start: Start, is_recreated: bool
 ) -> None:
     load = start(ROW)
     other.drop_table("db.t")
-    if anew:
+    if is_recreated:
         make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
     adapter.connections.answers = [DbtRuntimeError("Cannot use branch (does not exist): b")]
     with pytest.raises(TableChangedError) as raised:
         adapter.execute(load.statements[-1])
-    assert raised.value.msg.startswith(f"Another writer has dropped {MAIN}, or dropped it and made it anew,")
+    assert raised.value.msg.startswith(f"Another writer has dropped {MAIN}, or dropped and recreated it,")
     assert raised.value.columns == ()
     assert len(adapter.connections.sent) == 1
 

@@ -31,6 +31,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
 from dbt.adapters.sparkevolve.evolution.storable import Leaf, Struct
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.loading import (
+    FULL_REFRESH,
     is_loaded,
     keeps_values,
     load_key,
@@ -39,6 +40,7 @@ from dbt.adapters.sparkevolve.loading import (
     plan_batch,
     plan_data,
     plan_table,
+    removed_value_text,
     replacing_columns,
     window_refusals,
 )
@@ -604,7 +606,7 @@ def test_descriptions_and_facts_reach_the_plan(stage: Stage) -> None:
 def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
     batch = stage("ID int, new int", {"ID": 1, "new": 1})
     plan = planned(batch, TABLE)
-    data = plan_data(relation("t"), plan)
+    data = plan_data(relation("t"), plan, SETTINGS)
     assert data == {
         "relation": "`lake`.`db`.`t`",
         "changes": ["add column `new` int"],
@@ -615,6 +617,7 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
             {"column": "new", "expression": "DBT_INTERNAL_SOURCE.`new`"},
         ],
         "removed": ["`gone`", "`x`"],
+        "removed_get": "padded with NULL",
         "ignored": [],
         "warnings": [],
         "refusals": [],
@@ -629,6 +632,20 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
         "  column     `x` = CAST(NULL AS int)\n"
         "  column     `new` = DBT_INTERNAL_SOURCE.`new`"
     )
+    keeping = {**SETTINGS, "unique_key": "id", "removed_columns": "keep"}
+    refreshed = {**keeping, "strategy": FULL_REFRESH}
+    assert removed_value_text(planned(batch, TABLE, **refreshed), refreshed) == "padded with NULL"
+    kept = plan_data(relation("t"), planned(batch, TABLE, **keeping), keeping)
+    assert plan_table(kept) == (
+        "`lake`.`db`.`t`\n"
+        "  change     add column `new` int\n"
+        "  keep       `gone`: rows that are replaced keep its value, new ones get NULL\n"
+        "  keep       `x`: rows that are replaced keep its value, new ones get NULL\n"
+        "  new row    `Id` = CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint)\n"
+        "  new row    `gone` = CAST(NULL AS string)\n"
+        "  new row    `x` = CAST(NULL AS int)\n"
+        "  new row    `new` = DBT_INTERNAL_SOURCE.`new`"
+    )
 
 
 def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused() -> None:
@@ -636,6 +653,7 @@ def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused()
         "relation": "r",
         "changes": [],
         "removed": [],
+        "removed_get": "padded with NULL",
         "ignored": ["`i`"],
         "warnings": ["w"],
         "refusals": ["no"],

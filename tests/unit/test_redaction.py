@@ -295,7 +295,7 @@ def test_no_text_has_the_secret(secret: str) -> None:
 
 
 class TextOfItsOwn(Exception):
-    """Makes its text anew each time, as pydantic's and py4j's do."""
+    """Makes its text again each time, as pydantic's and py4j's do."""
 
     def __str__(self) -> str:
         return "input_value={'token': 'abc'}"

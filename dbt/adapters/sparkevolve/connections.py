@@ -117,7 +117,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         return tuple(str(column[0]) for column in cursor.description), None
 
     def reconnect(self) -> None:
-        """Open this thread's connection anew, after it was lost."""
+        """Open this thread's connection again, after it was lost."""
         connection = self.get_thread_connection()
         self.close(connection)
         self._open_cancellable(connection)

@@ -606,13 +606,13 @@ class TableChangedError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         columns: the columns that the table has no more; none if the table itself was dropped, or dropped and
-            made anew.
+            recreated.
     """
 
     def __init__(self, relation: str, columns: Sequence[str]) -> None:
         what = f"Another writer has dropped or renamed {', '.join(columns)} of {relation}"
         if not columns:
-            what = f"Another writer has dropped {relation}, or dropped it and made it anew,"
+            what = f"Another writer has dropped {relation}, or dropped and recreated it,"
         super().__init__(
             f"{what} while this run loaded its batch. Run the model again: it begins with the table as it is "
             "then."

@@ -457,7 +457,7 @@ class IncrementalAdapter(PlanningAdapter):
 
         The server may still be running the statement. If the catalog shows that it has committed, it is done;
         if not, all is done again on a new branch, so that what it writes later is never published. The old
-        branch stays until the node ends: a commit to one that is gone would make it anew, to stay for ever.
+        branch stays until the node ends: a commit to one that is gone would recreate it, to stay for ever.
 
         Raises:
             ConnectionLostError: the connection was lost again and again.

@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.loading import (
     load_key,
     load_statements,
     partition_overwrite,
+    removed_value_text,
     window,
 )
 from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, partition_values
@@ -154,10 +155,7 @@ class Load:
     @property
     def what_removed_get(self) -> str:
         """What rows of this run have where the model does not return a column or field."""
-        keeps = self.settings["removed_columns"] == "keep" or self.settings["strategy"] == "merge"
-        if keeps and self.plan.unique_key:
-            return "rows that are replaced keep its value, new ones get NULL"
-        return "padded with NULL"
+        return removed_value_text(self.plan, self.settings)
 
     @property
     def ignored(self) -> list[str]:

@@ -37,6 +37,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
 SNAPSHOT = "snapshot"
+KEPT, PADDED = "rows that are replaced keep its value, new ones get NULL", "padded with NULL"
 INSERT_OVERWRITE, FULL_REFRESH = "insert_overwrite", "full_refresh"
 
 
@@ -55,7 +56,9 @@ def replacing_columns(settings: Mapping[str, Any]) -> tuple[tuple[str, ...], str
     return key_columns(settings["unique_key"]), "unique_key"
 
 
-def plan_data(target: SparkEvolveRelation, plan: EvolutionPlan) -> dict[str, Any]:
+def plan_data(
+    target: SparkEvolveRelation, plan: EvolutionPlan, settings: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return a plan as plain data, see ``SparkEvolveAdapter.plan``."""
     return {
         "relation": str(target),
@@ -65,6 +68,7 @@ def plan_data(target: SparkEvolveRelation, plan: EvolutionPlan) -> dict[str, Any
             for column in plan.columns
         ],
         "removed": [names.path_text(path) for path in plan.removed],
+        "removed_get": removed_value_text(plan, settings),
         "ignored": [names.path_text(path) for path in plan.ignored],
         "warnings": list(plan.warnings),
         "refusals": [str(refusal) for refusal in plan.refusals],
@@ -82,11 +86,13 @@ def plan_table(plan: Mapping[str, Any]) -> str:
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
         )
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
-    rows += [("pad", text) for text in plan["removed"]]
+    for text in plan["removed"]:
+        rows.append(("keep", f"{text}: {KEPT}") if plan["removed_get"] == KEPT else ("pad", text))
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += [("refused", text) for text in plan["refusals"]]
-    rows += [("column", f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
+    kind = "new row" if plan["removed_get"] == KEPT and plan["removed"] else "column"
+    rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
 
 
@@ -239,6 +245,13 @@ def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
     """
     replaces = settings["strategy"] == MICROBATCH or partition_overwrite(settings) == "static"
     return batch.rows > 0 or (replaces and not settings.get("is_sampled_empty"))
+
+
+def removed_value_text(plan: EvolutionPlan, settings: Mapping[str, Any]) -> str:
+    """Return what rows of a run have where the model does not return a column or field."""
+    strategy = settings["strategy"]
+    keeps = strategy == MERGE or (strategy == DELETE_INSERT and settings["removed_columns"] == "keep")
+    return KEPT if keeps and plan.unique_key else PADDED
 
 
 def keeps_values(plan: EvolutionPlan, settings: Mapping[str, Any]) -> bool:

@@ -285,7 +285,7 @@ class PlanningAdapter(ListingAdapter):
 
         Returns:
             ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
-            ``ignored``, ``warnings`` and ``refusals`` (texts).
+            ``removed_get`` (what these get), ``ignored``, ``warnings`` and ``refusals`` (texts).
         """
         batch = self.catalog.staged_batch(staged)
         table = self.catalog.load(target)
@@ -293,14 +293,14 @@ class PlanningAdapter(ListingAdapter):
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
-        data = plan_data(target, plan)
+        data = plan_data(target, plan, settings)
         return data | {"warnings": [*data["warnings"], *differences(table, settings)]}
 
     @available.parse(lambda *a, **k: {})
     def plan_new_table(
         self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Return what can be told of a model whose table would be made, or made anew, without making it.
+        """Return what can be told of a model whose table would be created or recreated, without doing so.
 
         Args:
             target: the table.

@@ -121,7 +121,7 @@ def left_over(table: Table, own_ms: int) -> tuple[str, ...]:
 def is_as_cut(branch: SnapshotRef | None) -> bool:
     """Tell whether a branch is there, and the one that a run has cut off.
 
-    If somebody removes it while an INSERT is under way, the INSERT's commit makes it anew: from the head of
+    If somebody removes it while an INSERT is under way, the INSERT's commit recreates it: from the head of
     `main`, without what the run had deleted before. Only the one that was cut off says how long it is kept.
     """
     return branch is not None and branch.max_ref_age_ms is not None

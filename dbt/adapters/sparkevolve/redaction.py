@@ -188,7 +188,7 @@ def is_secret_key(key: str) -> bool:
 def safe(exc: Exception) -> Exception:
     """Return an exception that can be shown with its causes: the same one, its texts cleaned in place.
 
-    One that makes its text anew each time is replaced by another that has the cleaned text.
+    One that makes its text again each time is replaced by another that has the cleaned text.
     """
     try:
         if not _leaks(exc):

@@ -430,10 +430,8 @@ def test_a_column_that_we_added_and_somebody_dropped_is_warned_of(scenario: Scen
     created, tail = history.split("  schema ")[1], history[history.rindex("  schema 0 (current), ") :]
     # Our own run has created it, and it is all the same who has.
     assert re.match(r"0, [^,]+, as the table was created\n", created)
-    assert (
-        "no run of sparkevolve has recorded it\n    dropped `note` (2) string\n  columns now: id (1) int"
-        in tail
-    )
+    dropped = "no run of sparkevolve has recorded it\n    dropped `note` (2) string\n"
+    assert f"{dropped}  columns now:\n    `id` (1) int" in tail
     scenario.model("select 2 as id, 'again' as note")
     run = scenario.run()
     assert (
@@ -487,4 +485,6 @@ def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Cata
     assert "    added `extra` (3) string" in text
     assert "schema 2 (current), " in text
     assert "    dropped `extra` (3) string" in text
-    assert "columns now: id (1) int, n (2) bigint" in text
+    assert "columns now:\n    `id` (1) int\n    `n` (2) bigint" in text
+    unnamed = scenario.dbt("run-operation", "schema_history")
+    assert "Name a model, snapshot or seed: --args '{model: orders}'." in unnamed.message + unnamed.log

@@ -107,7 +107,7 @@ class StructMember:
 
 @dataclass(frozen=True)
 class RebuildStruct:
-    """Build the struct anew, field by field and by name; NULL stays NULL."""
+    """Rebuild the struct, field by field and by name; NULL stays NULL."""
 
     members: tuple[StructMember, ...]
 
@@ -123,7 +123,7 @@ class RebuildStruct:
 
 @dataclass(frozen=True)
 class RebuildList:
-    """Build each element anew; order and NULL elements stay.
+    """Rebuild each element; order and NULL elements stay.
 
     An element has no identity, so there is no telling which previous one it replaces.
     """
@@ -138,7 +138,7 @@ class RebuildList:
 
 @dataclass(frozen=True)
 class RebuildMap:
-    """Build each value of a map anew; keys stay."""
+    """Rebuild each value of a map; keys stay."""
 
     value: "Projection"
 

@@ -1,11 +1,17 @@
-{# `dbt run-operation schema_history --args '{model: orders}'`: every schema that a model's table has had. #}
-{% macro schema_history(model) %}
+{# `dbt run-operation schema_history --args '{model: orders}'`: every schema that the table of a model has had; a
+   snapshot or a seed will do, too. #}
+{% macro schema_history(model=none) %}
+  {% if not model %}
+    {% do exceptions.raise_compiler_error("Name a model, snapshot or seed: --args '{model: orders}'.") %}
+  {% endif %}
   {% set found = [] %}
-  {% for node in graph.nodes.values() if node.resource_type == 'model' and node.name == model %}
+  {% for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] and node.name == model %}
     {% do found.append(node) %}
   {% endfor %}
   {% if not found %}
-    {% do exceptions.raise_compiler_error("There is no model named '" ~ model ~ "' in this project.") %}
+    {% do exceptions.raise_compiler_error(
+      "There is no model, snapshot or seed named '" ~ model ~ "' in this project."
+    ) %}
   {% endif %}
   {% for node in found %}
     {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
@@ -26,16 +32,10 @@
         {% endfor %}
       {% endfor %}
       {% set current = history | selectattr('is_current') | first %}
-      {% do log('  columns now: ' ~ sparkevolve__columns_text(current.columns), info=True) %}
+      {% do log('  columns now:', info=True) %}
+      {% for column in current.columns %}
+        {% do log('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type, info=True) %}
+      {% endfor %}
     {% endif %}
   {% endfor %}
-{% endmacro %}
-
-
-{% macro sparkevolve__columns_text(columns) %}
-  {% set texts = [] %}
-  {% for column in columns %}
-    {% do texts.append(column.name ~ ' (' ~ column.id ~ ') ' ~ column.type) %}
-  {% endfor %}
-  {% do return(texts | join(', ')) %}
 {% endmacro %}

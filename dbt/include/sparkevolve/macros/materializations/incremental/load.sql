@@ -62,7 +62,7 @@
 {% endmacro %}
 
 
-{# Whether a table is made, or made anew. #}
+{# Whether a table is created or recreated. #}
 {% macro sparkevolve__is_new(existing_relation, settings, full_refresh) %}
   {% if existing_relation is none or existing_relation.is_view %}
     {% do return(true) %}
