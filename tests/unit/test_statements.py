@@ -452,9 +452,9 @@ def test_a_snapshot_s_query_returns_what_the_table_has_in_its_order() -> None:
     ]
     rebuilt = listed[0].render("DBT_INTERNAL_SOURCE")
     assert "`S`.`X`" in rebuilt
-    assert conforming_query("select 1 -- all", ["ID", "S", "new", "o`ther"], listed) == (
+    assert conforming_query("select 1 -- all", ["ID", "S", "new", "o`dd"], listed) == (
         f"select DBT_INTERNAL_SOURCE.`ID` AS `id`, {rebuilt} AS `s`, DBT_INTERNAL_SOURCE.`new` AS `new`, "
-        "DBT_INTERNAL_SOURCE.`o``ther` AS `o``ther` from (\nselect 1 -- all\n) as DBT_INTERNAL_SOURCE"
+        "DBT_INTERNAL_SOURCE.`o``dd` AS `o``dd` from (\nselect 1 -- all\n) as DBT_INTERNAL_SOURCE"
     )
     assert snapshot_row_changed(["a", "b`"]) == (
         "(not (snapshotted_data.`a` <=> source_data.`a` and snapshotted_data.`b``` <=> source_data.`b```))"

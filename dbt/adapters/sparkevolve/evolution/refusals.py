@@ -340,9 +340,9 @@ def rename_both_exist(old: Path, new: str) -> Refusal:
     return Refusal(
         columns=(".".join(old), new),
         reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the table has both.",
-        remedy="Rows may have values in either of them. Take the rename out of the configuration to go on with "
-        f"both; or bring the values of {quote(new)} into {path_text(old)} with UPDATE where they are missing, "
-        f"drop {quote(new)} with ALTER TABLE, and run again.",
+        remedy="Rows may have values in either of them. Take the rename out of the configuration to go on "
+        f"with both; or bring the values of {quote(new)} into {path_text(old)} with UPDATE where they are "
+        f"missing, drop {quote(new)} with ALTER TABLE, and run again.",
     )
 
 
