@@ -234,7 +234,13 @@ def test_a_refused_evolution_lists_each_refusal() -> None:
         "  * B is, too. Leave it."
     )
     assert error.relation == "`lake`.`db`.`t`"
-    assert error.refusals == tuple(refusals)
+    assert (error.refusals, error.changed) == (tuple(refusals), ())
+    again = EvolutionRefusedError("`t`", refusals[:1], changed=["add column `n` int", "rename `a` to `b`"])
+    assert again.msg == (
+        "The batch cannot be loaded into `t`, and no row was written to it. This run has changed its columns "
+        "before (add column `n` int; rename `a` to `b`), and that stays:\n  * A is wrong. Mend it."
+    )
+    assert again.changed == ("add column `n` int", "rename `a` to `b`")
 
 
 def test_a_lost_connection_says_that_the_fate_of_the_statement_is_not_known() -> None:

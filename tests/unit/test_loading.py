@@ -574,6 +574,17 @@ def test_what_the_plan_refuses_comes_first(stage: Stage) -> None:
     assert refusal.columns == ("Id",) or refusal.columns == ("ID",)
 
 
+def test_a_column_that_a_run_renames_is_named_by_its_new_name(stage: Stage) -> None:
+    batch = stage("id int, y int", {"id": 1, "y": 1})
+    renames = {"x": "y"}
+    (refusal,) = planned(batch, TABLE, merge_update_columns="X", column_renames=renames).refusals
+    assert str(refusal) == (
+        "`merge_update_columns` names `X`, which `column_renames` renames. Use the new name in "
+        "`merge_update_columns`."
+    )
+    assert planned(batch, TABLE, merge_update_columns="y", column_renames=renames).refusals == ()
+
+
 @pytest.mark.parametrize("setting", ["add_columns", "type_widening", "relax_not_null", "nested_evolution"])
 def test_each_switch_of_a_model_reaches_the_plan(
     stage: Stage, lake: IcebergCatalog, make_table: MakeTable, setting: str

@@ -278,20 +278,35 @@ class EvolutionRefusedError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         refusals: what is wrong, each with its columns, types, reason and remedy.
+        changed: what an earlier attempt of the run has changed of the table's columns, which stays.
     """
 
-    def __init__(self, relation: str, refusals: Sequence["Refusal"], is_full_refresh: bool = False) -> None:
+    def __init__(
+        self,
+        relation: str,
+        refusals: Sequence["Refusal"],
+        is_full_refresh: bool = False,
+        changed: Sequence[str] = (),
+    ) -> None:
         lines = "\n".join(f"  * {refusal}" for refusal in refusals)
         way_out = (
             "\nWith `full_refresh_schema: replace` the full refresh takes the model's columns as they are, "
             "and no others."
         )
         super().__init__(
-            f"The batch cannot be loaded into {relation}, and nothing was written to it:\n{lines}"
+            f"The batch cannot be loaded into {relation}, and "
+            + (
+                "no row was written to it. This run has changed its columns before "
+                f"({'; '.join(changed)}), and that stays:"
+                if changed
+                else "nothing was written to it:"
+            )
+            + f"\n{lines}"
             + (way_out if is_full_refresh else "")
         )
         self.relation = relation
         self.refusals = tuple(refusals)
+        self.changed = tuple(changed)
 
 
 class UnreadableQueryError(SparkEvolveError):

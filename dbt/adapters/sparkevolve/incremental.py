@@ -119,6 +119,8 @@ class IncrementalAdapter(PlanningAdapter):
             found = refused_partitions(base.table, settings["tblproperties"])
             if found:
                 raise EvolutionRefusedError(str(target), found)
+        # Of an attempt before this one, after which another writer has changed the table.
+        changed = self._node.load.changes if self._node.load is not None else ()
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
@@ -128,7 +130,8 @@ class IncrementalAdapter(PlanningAdapter):
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
-                raise EvolutionRefusedError(str(target), plan.refusals, settings["strategy"] == FULL_REFRESH)
+                is_full_refresh = settings["strategy"] == FULL_REFRESH
+                raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, changed)
             return plan
 
         plan = self.catalog.evolve(

@@ -212,10 +212,12 @@ def _refused_settings(
         if is_used and not allows_mode(mode, properties, facts.format_version):
             yield refusals.needs_newer_format(mode)
     known = {names.fold(name) for name in plan.refreshed}
+    renamed = {names.fold(names.unquote(str(name))) for name in settings["column_renames"]}
     for setting in ("merge_update_columns", "merge_exclude_columns"):
         unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
         if unknown:
-            yield refusals.no_such_column(unknown, setting)
+            is_renamed = {names.fold(name) for name in unknown} <= renamed
+            yield refusals.no_such_column(unknown, setting, is_renamed)
     if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE:
         wanted = wanted_partitions(settings)
         if not same_partitions(wanted, facts.partition_by, settings["column_renames"]):

@@ -147,12 +147,13 @@ def key_not_comparable(path: Path, type_: IcebergType, setting: str) -> Refusal:
     )
 
 
-def no_such_column(names: tuple[str, ...], setting: str) -> Refusal:
-    """A setting names columns that the table will not have."""
+def no_such_column(names: tuple[str, ...], setting: str, is_renamed: bool = False) -> Refusal:
+    """A setting names columns that the table will not have, since it has none or they are to be renamed."""
+    why = "which `column_renames` renames" if is_renamed else "which neither the table nor the model has"
     return Refusal(
         columns=names,
-        reason=f"`{setting}` names {listed(names)}, which neither the table nor the model has.",
-        remedy=f"Change `{setting}`.",
+        reason=f"`{setting}` names {listed(names)}, {why}.",
+        remedy=f"Use the new name in `{setting}`." if is_renamed else f"Change `{setting}`.",
     )
 
 
