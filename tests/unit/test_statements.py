@@ -39,7 +39,7 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     snapshot_row_changed,
     snapshot_statement,
     some_violations,
-    values_statement,
+    values_query,
 )
 from tests.unit.strategies import NAMES
 
@@ -141,21 +141,29 @@ def test_an_insert_of_one_column() -> None:
 
 def test_values_are_cast_each_to_the_type_of_its_column() -> None:
     rows = [(1, "it's", None), (Decimal("2"), None, True)]
-    assert values_statement(TARGET, ["bigint", "string", "boolean"], rows) == (
-        "INSERT INTO `lake`.`db`.`t` VALUES\n"
+    assert values_query(["a", "b`c", "d"], ["bigint", "string", "boolean"], rows) == (
+        "VALUES\n"
         "(CAST('1' AS bigint), CAST(CAST(X'69742773' AS STRING) AS string), CAST(NULL AS boolean)),\n"
-        "(CAST('2' AS bigint), CAST(NULL AS string), CAST(true AS boolean))"
+        "(CAST('2' AS bigint), CAST(NULL AS string), CAST(true AS boolean))\n"
+        "AS `seed` (`a`, `b``c`, `d`)"
     )
 
 
 def test_one_value() -> None:
-    assert values_statement("t", ["int"], [[7]]) == "INSERT INTO t VALUES\n(CAST('7' AS int))"
+    assert values_query(["a"], ["int"], [[7]]) == "VALUES\n(CAST('7' AS int))\nAS `seed` (`a`)"
+
+
+def test_no_values() -> None:
+    """Columns and their types stay."""
+    assert values_query(["a", "b"], ["int", "date"], []) == (
+        "SELECT * FROM VALUES\n(CAST(NULL AS int), CAST(NULL AS date))\nAS `seed` (`a`, `b`) WHERE 1 = 0"
+    )
 
 
 @pytest.mark.parametrize("row", [[], [1], [1, 2, 3]])
 def test_a_row_of_another_length_than_the_table_is_never_written(row: list[int]) -> None:
     with pytest.raises(ValueError, match="zip"):
-        values_statement("t", ["int", "int"], [[1, 2], row])
+        values_query(["a", "b"], ["int", "int"], [[1, 2], row])
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
 
-# Rows of a seed in one INSERT, and so in one commit.
+# Rows of a seed in one statement.
 _SEED_BATCH = 10_000
 # Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
 # Iceberg has it from format version 2 on.
@@ -105,22 +105,22 @@ class SparkEvolveAdapter(ClausesAdapter):
     # SQL text
 
     @available.parse(lambda *a, **k: [])
-    def seed_statements(self, relation: Any, table: Any, column_types: Mapping[str, str]) -> list[str]:
-        """Return the INSERTs that load a seed.
+    def seed_queries(self, table: Any, column_types: Mapping[str, str]) -> list[str]:
+        """Return queries that together return a seed's rows; at least one, which may be without rows.
 
         Args:
-            relation: the seed's table.
-            table: its rows, as an agate table.
+            table: the rows, as an agate table.
             column_types: Spark SQL types by column name; that of another column follows from its values.
         """
+        columns = list(table.column_names)
         types = [
-            column_types.get(name) or str(self.convert_type(table, index))
-            for index, name in enumerate(table.column_names)
+            self.type_name(name, column_types.get(name) or str(self.convert_type(table, index)))
+            for index, name in enumerate(columns)
         ]
         rows = [list(row.values()) for row in table.rows]
         return [
-            statements.values_statement(str(relation), types, rows[start : start + _SEED_BATCH])
-            for start in range(0, len(rows), _SEED_BATCH)
+            statements.values_query(columns, types, rows[start : start + _SEED_BATCH])
+            for start in range(0, max(len(rows), 1), _SEED_BATCH)
         ]
 
     @classmethod

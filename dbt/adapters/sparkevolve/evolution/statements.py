@@ -300,21 +300,23 @@ def snapshot_row_changed(names: Sequence[str]) -> str:
     return f"(not ({' and '.join(compared)}))"
 
 
-def values_statement(target: str, types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return the INSERT of rows of plain values, each cast to the type of its column.
+def values_query(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a query of rows of plain values, each cast to the type of its column.
 
+    Without rows it returns none, and has the columns all the same.
     Values stand in the text: Spark takes a time that grows with the square of the number of bindings.
 
     Args:
-        target: the rendered name of the table.
+        columns: the name of each column.
         types: the Spark SQL type of each column.
         rows: None, bool, numbers, dates, times and texts.
     """
     lines = (
         "(" + ", ".join(f"CAST({literal(v)} AS {t})" for v, t in zip(row, types, strict=True)) + ")"
-        for row in rows
+        for row in rows or [[None] * len(types)]
     )
-    return f"INSERT INTO {target} VALUES\n" + ",\n".join(lines)
+    query = "VALUES\n" + ",\n".join(lines) + f"\nAS `seed` ({', '.join(map(quote, columns))})"
+    return query if rows else f"SELECT * FROM {query} WHERE 1 = 0"
 
 
 def literal(value: Any) -> str:

@@ -1,17 +1,55 @@
-{% macro sparkevolve__create_csv_table(model, agate_table) %}
+{# Make a seed's table of all its rows in one commit: a reader, or a run that is stopped, meets the old table or the
+   new one. Rows that are too many for one statement are staged first. Returns the SQL for dbt's compiled file. #}
+{% macro sparkevolve__replace_seed(target_relation, existing_relation, agate_table) %}
+  {% set queries = adapter.seed_queries(agate_table, model['config'].get('column_types', {})) %}
+  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% set is_replaced = existing_relation is none or existing_relation.is_iceberg %}
+  {% set query = queries[0] %}
+  {% if queries | length > 1 or not is_replaced %}
+    {% set staged = adapter.staging_relation(target_relation) %}
+    {% do sparkevolve__create_seed(staged, agate_table, sparkevolve__staging_clauses()) %}
+    {% do sparkevolve__insert_seed(staged, queries) %}
+    {% set query = 'select * from ' ~ staged %}
+  {% endif %}
+  {% if not is_replaced %}
+    {% do adapter.drop_relation(existing_relation) %}
+  {% endif %}
+  {% set sql %}
+    create or replace table {{ target_relation }}
+    {{ sparkevolve__seed_clauses() }}
+    as
+    {{ query }}
+  {% endset %}
+  {% do adapter.add_query(sql, abridge_sql_log=True) %}
+  {{ return(sql) }}
+{% endmacro %}
+
+
+{% macro sparkevolve__seed_clauses() %}
+  {{ file_format_clause() }}
+  {{ tblproperties_clause() }}
+  {{ partition_cols(label="partitioned by") }}
+  {{ location_clause() }}
+  {{ comment_clause() }}
+{% endmacro %}
+
+
+{% macro sparkevolve__staging_clauses() %}
+  using iceberg
+  {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
+{% endmacro %}
+
+
+{% macro sparkevolve__create_seed(relation, agate_table, clauses) %}
   {%- set column_types = model['config'].get('column_types', {}) -%}
   {% set sql %}
-    create table {{ this }} (
+    create table {{ relation }} (
       {%- for name in agate_table.column_names %}
       {%- set type = column_types.get(name) or adapter.convert_type(agate_table, loop.index0) %}
       {{ adapter.quote(name) }} {{ adapter.type_name(name, type) }}{{ ',' if not loop.last }}
       {%- endfor %}
     )
-    {{ file_format_clause() }}
-    {{ tblproperties_clause() }}
-    {{ partition_cols(label="partitioned by") }}
-    {{ location_clause() }}
-    {{ comment_clause() }}
+    {{ clauses }}
   {% endset %}
   {% call statement('create_seed') -%}
     {{ sql }}
@@ -20,10 +58,21 @@
 {% endmacro %}
 
 
-{% macro sparkevolve__load_csv_rows(model, agate_table) %}
-  {% set statements = adapter.seed_statements(this, agate_table, model['config'].get('column_types', {})) %}
-  {% for sql in statements %}
-    {% do adapter.add_query(sql, abridge_sql_log=True) %}
+{% macro sparkevolve__insert_seed(relation, queries) %}
+  {% for query in queries %}
+    {% do adapter.add_query('insert into ' ~ relation ~ '\n' ~ query, abridge_sql_log=True) %}
   {% endfor %}
-  {{ return(statements | first or '') }}
+{% endmacro %}
+
+
+{# For what is not an Iceberg table of the profile's catalog: it is dropped, and made again. #}
+{% macro sparkevolve__create_csv_table(model, agate_table) %}
+  {{ return(sparkevolve__create_seed(this, agate_table, sparkevolve__seed_clauses())) }}
+{% endmacro %}
+
+
+{% macro sparkevolve__load_csv_rows(model, agate_table) %}
+  {% set queries = adapter.seed_queries(agate_table, model['config'].get('column_types', {})) %}
+  {% do sparkevolve__insert_seed(this, queries) %}
+  {{ return(queries[0]) }}
 {% endmacro %}

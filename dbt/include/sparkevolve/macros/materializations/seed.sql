@@ -12,13 +12,17 @@
     {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', it is a view") %}
   {% endif %}
 
-  {% if existing_relation is not none %}
-    {% set create = reset_csv_table(model, full_refresh, existing_relation, agate_table) %}
-  {% else %}
-    {% set create = create_csv_table(model, agate_table) %}
-  {% endif %}
   {% set count = agate_table.rows | length %}
-  {% set insert = load_csv_rows(model, agate_table) if count else '' %}
+  {% if (config.get('file_format') or 'iceberg') == 'iceberg' and target_relation.database in [none, target.database] %}
+    {% set create, insert = sparkevolve__replace_seed(target_relation, existing_relation, agate_table), '' %}
+  {% else %}
+    {% if existing_relation is not none %}
+      {% set create = reset_csv_table(model, full_refresh, existing_relation, agate_table) %}
+    {% else %}
+      {% set create = create_csv_table(model, agate_table) %}
+    {% endif %}
+    {% set insert = load_csv_rows(model, agate_table) if count else '' %}
+  {% endif %}
   {% set code = 'CREATE' if full_refresh else 'INSERT' %}
   {% call noop_statement('main', code ~ ' ' ~ count, code, count) %}
     {{ get_csv_sql(create, insert) }};

@@ -1,0 +1,119 @@
+"""A seed's table is replaced in one commit: there is the old one or the new one, also after a failure."""
+
+import datetime
+from collections.abc import Callable
+from decimal import Decimal
+
+import pytest
+import yaml
+
+from tests.functional.harness import Scenario
+
+MANY = 25
+
+
+@pytest.fixture(autouse=True)
+def few_rows_go_into_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt.adapters.sparkevolve.impl._SEED_BATCH", 10)
+
+
+def csv(columns: str, lines: list[str]) -> str:
+    return "\n".join([columns, *lines]) + "\n"
+
+
+def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
+    """With few rows, many and none; with other columns, types and rows; and with `--full-refresh`."""
+    types = {
+        "tiny": "tinyint",
+        "code": "varchar(3)",
+        "at": "timestamp",
+        "on": "date",
+        "amount": "decimal(20,2)",
+    }
+    scenario.write_project(
+        seeds={
+            "case": {
+                "few": {"+column_types": types, "+delimiter": ";", "+quote_columns": True},
+                "many": {"+partition_by": "part", "+tblproperties": {"made.for": "x"}},
+                "none": {"+column_types": {"id": "int"}},
+            }
+        }
+    )
+    scenario.file(
+        "seeds/few.csv",
+        csv(
+            "tiny;code;at;on;amount;Two Words",
+            ["1;007;2024-02-29 01:02:03;2024-02-29;12345678901234567.89;x", ";;;;;"],
+        ),
+    )
+    scenario.file("seeds/many.csv", csv("id,part,v", [f"{n},{n % 2},v{n}" for n in range(MANY)]))
+    scenario.file("seeds/none.csv", csv("id,v", []))
+    described = {
+        "name": "few",
+        "description": "table",
+        "config": {"persist_docs": {"relation": True, "columns": True}},
+    }
+    scenario.file(
+        "seeds/few.yml",
+        yaml.safe_dump({"seeds": [{**described, "columns": [{"name": "tiny", "description": "column"}]}]}),
+    )
+    for number, arguments in enumerate(((), (), ("--full-refresh",)), start=1):
+        run = scenario.dbt("seed", *arguments)
+        assert run.success, run.message or run.log
+        assert scenario.tables() == ["few", "many", "none"]
+        assert scenario.types("few") == {
+            "tiny": "int",
+            "code": "string",
+            "at": "timestamptz",
+            "on": "date",
+            "amount": "decimal(20, 2)",
+            "Two Words": "string",
+        }
+        row = scenario.rows("few")[1]
+        assert row[:2] + row[3:] == (
+            1,
+            "007",
+            datetime.date(2024, 2, 29),
+            Decimal("12345678901234567.89"),
+            "x",
+        )
+        assert scenario.rows("few")[0] == (None,) * 6
+        assert scenario.docs("few")["tiny"] == "column"
+        assert scenario.table("few").properties["comment"] == "table"
+        assert scenario.rows("many") == [(n, n % 2, f"v{n}") for n in range(MANY)]
+        assert scenario.table("many").properties["made.for"] == "x"
+        assert [field.name for field in scenario.table("many").spec().fields] == ["part"]
+        assert scenario.types("none") == {"id": "int", "v": "long"}
+        assert scenario.rows("none") == []
+        assert [len(scenario.snapshots(name)) for name in ("few", "many")] == [number, number]
+        assert not any(field.required for field in scenario.table("many").schema().fields)
+
+    before = scenario.snapshots("many")
+    scenario.file("seeds/many.csv", csv("id,part,w", [f"x{n},{n % 2},{n}.5" for n in range(3)]))
+    scenario.file("seeds/none.csv", csv("v,id", ["a,1"]))
+    run = scenario.dbt("seed")
+    assert run.success, run.message or run.log
+    assert scenario.columns("many") == ["id", "part", "w"]
+    assert scenario.rows("many") == [("x0", 0, 0.5), ("x1", 1, 1.5), ("x2", 0, 2.5)]
+    assert scenario.snapshots("many")[:-1] == before
+    assert scenario.rows("none") == [("a", 1)]
+
+
+def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable[..., Scenario]) -> None:
+    """In its last row, which is in the third statement; and where there was no table, none is made."""
+    scenario = scenario_factory(server_side_parameters={"spark.sql.ansi.enabled": "true"})
+    scenario.write_project(seeds={"+column_types": {"v": "int"}})
+    for name in ("few", "many"):
+        scenario.file(f"seeds/{name}.csv", csv("id,v", ["1,1"]))
+    assert scenario.dbt("seed").success
+    states = {name: scenario.state(name) for name in ("few", "many")}
+    many = csv("id,v", [*(f"{n},{n}" for n in range(MANY)), "2,no number"])
+    scenario.file("seeds/few.csv", csv("id,v", ["2,2", "3,no number"]))
+    scenario.file("seeds/many.csv", many)
+    scenario.file("seeds/new.csv", many)
+    for arguments in ((), ("--full-refresh",)):
+        run = scenario.dbt("seed", *arguments)
+        assert {str(node.status) for node in run.result.result} == {"error"}
+        assert all("no number" in node.message for node in run.result.result)
+        assert {name: scenario.state(name) for name in ("few", "many")} == states
+        assert scenario.tables() == ["few", "many"]
