@@ -1,7 +1,8 @@
-"""Run dbt in a process that gets SIGINT, as by Ctrl-C, when each of its models has arrived at a step.
+"""Run dbt in a process that gets a signal, as by Ctrl-C, when each of its nodes has arrived at a step.
 
-Used as ``python -m tests.functional.interrupted {"model": "step", …} ARGUMENTS``; prints as JSON which
-exception dbt ended with, and the status and message of each node that has ended.
+Used as ``python -m tests.functional.interrupted {"node": "step", …} SIGNAL ARGUMENTS``, where the signal is
+``SIGINT``, ``SIGTERM``, or ``SIGINT+SIGINT`` for a second one before any node has cleaned up; prints as JSON
+which exception dbt ended with, and the status and message of each node that has ended.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Any
 from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 
+from dbt.adapters.sparkevolve import impl
 from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
@@ -33,6 +35,7 @@ DONE = {
     "cut": "alter table `lake`.`[^`]+`.`{}` create (or replace )?branch",
     "deleted": "delete from `lake`.`[^`]+`.`{}`.`branch_",
     "inserted": "insert into `lake`.`[^`]+`.`{}`.`branch_",
+    "filled": "insert into `lake`.`[^`]+`.`{}__dbt_tmp_",
 }
 # Before or after one of these methods of the catalog.
 CALLS = {
@@ -41,15 +44,21 @@ CALLS = {
     "committing": ("_commit", "before"),
     "published": ("publish", "after"),
 }
+# A seed of more rows is staged.
+_SEED_BATCH = 2
 _STATEMENT_SECONDS = 2.0
-_CANCEL_SECONDS = 10.0
+_CANCEL_SECONDS = 60.0
 
 
 class Interrupt:
-    """Interrupts this process when all models have arrived, and lets them go on when dbt knows of it."""
+    """Interrupts this process when all nodes have arrived, and lets them go on when dbt knows of it.
 
-    def __init__(self, steps: dict[str, str]) -> None:
+    After a second interrupt they do not go on: the process ends first.
+    """
+
+    def __init__(self, steps: dict[str, str], signals: str) -> None:
         self.steps = steps
+        self._first, self._second = (*(signal.Signals[name] for name in signals.split("+")), None)[:2]
         self._arrived: set[str] = set()
         self._lock = threading.Lock()
         self._cancelled = threading.Event()
@@ -59,9 +68,9 @@ class Interrupt:
             is_last = model not in self._arrived and self._arrived | {model} == set(self.steps)
             self._arrived.add(model)
         if is_last:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), self._first)
         if waits:
-            self._cancelled.wait(_CANCEL_SECONDS if is_last else None)
+            self._cancelled.wait(_CANCEL_SECONDS if is_last and self._second is None else None)
 
     def watch_execute(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def execute(adapter: Any, sql: str, *args: Any, **kwargs: Any) -> Any:
@@ -92,7 +101,10 @@ class Interrupt:
     def watch_cancel(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def cancel_open(manager: Any) -> Any:
             answer = real(manager)
-            self._cancelled.set()
+            if self._second is not None:
+                os.kill(os.getpid(), self._second)
+            else:
+                self._cancelled.set()
             return answer
 
         return cancel_open
@@ -108,8 +120,10 @@ def _patch(owner: type, name: str, watch: Callable[..., Any]) -> None:
 
 
 def main() -> None:
-    interrupt = Interrupt(json.loads(sys.argv[1]))
+    interrupt = Interrupt(json.loads(sys.argv[1]), sys.argv[2])
+    impl._SEED_BATCH = _SEED_BATCH
     _patch(SparkEvolveAdapter, "execute", interrupt.watch_execute)
+    _patch(SparkEvolveAdapter, "add_query", interrupt.watch_execute)
     _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)
     for name in {name for name, _ in CALLS.values()}:
         _patch(IcebergCatalog, name, lambda real, name=name: interrupt.watch_call(name, real))
@@ -122,7 +136,7 @@ def main() -> None:
 
     folder = str(Path.cwd())
     result = dbtRunner(callbacks=[keep]).invoke(
-        [*sys.argv[2:], "--project-dir", folder, "--profiles-dir", folder]
+        [*sys.argv[3:], "--project-dir", folder, "--profiles-dir", folder]
     )
     print(json.dumps({"exception": type(result.exception).__name__, "nodes": nodes}))
 

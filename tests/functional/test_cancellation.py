@@ -1,7 +1,8 @@
-"""Ctrl-C and `--fail-fast`: what had not been published is not published, and nothing is left over."""
+"""Ctrl-C, SIGTERM, `--fail-fast`: what had not been published is not published, and nothing is left over."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -62,16 +63,22 @@ RUNNING = {"staging", "creating"}
 ON_A_SERVER = ("t_staging", "t_deleted", "t_publishing", "t_committing", "t_hook")
 
 
-def interrupt(scenario: Scenario, steps: dict[str, str], *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.functional.interrupted", json.dumps(steps), *arguments],
+def start(scenario: Scenario, steps: dict[str, str], signals: str, *arguments: str) -> Any:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.functional.interrupted", json.dumps(steps), signals, *arguments],
         cwd=scenario.folder,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=480,
         check=False,
     )
+
+
+def interrupt(
+    scenario: Scenario, steps: dict[str, str], *arguments: str, signals: str = "SIGINT"
+) -> dict[str, Any]:
+    done = start(scenario, steps, signals, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -112,6 +119,108 @@ def test_ctrl_c_at_any_step(
     made = [(2, "B", 7), (3, "C", 8)]
     expected = {name: made if name in ("t_rebuilt", "t_first") else NEW_ROWS for name in points}
     assert {name: scenario.rows(name) for name in points} == expected
+
+
+SNAPSHOTS = ("snap_staged", "snap_publishing")
+OLD_SEED, NEW_SEED = "id,v\n1,a\n", "id,v\n2,b\n3,c\n4,d\n"
+
+
+def write_nodes(scenario: Scenario, rows: str, seed: str, *models: str) -> None:
+    """Write a seed, two snapshots of a table, and incremental models."""
+    scenario.model(rows, "src", materialized="table", unique_key=None)
+    for name in models:
+        scenario.model(rows, name)
+    config = {"strategy": "check", "check_cols": ["v"], "unique_key": "id", "schema": scenario.schema}
+    scenario.file(
+        "macros/schema.sql", "{% macro generate_schema_name(n, node) %}{{ target.schema }}{% endmacro %}"
+    )
+    scenario.file(
+        "snapshots/all.yml",
+        json.dumps(
+            {"snapshots": [{"name": n, "relation": "ref('src')", "config": config} for n in SNAPSHOTS]}
+        ),
+    )
+    scenario.file("seeds/seed.csv", seed)
+
+
+def versions(scenario: Scenario, name: str) -> list[tuple[Any, ...]]:
+    """The rows of a snapshot, and whether each is its row's current version."""
+    rows = scenario.table(name).scan().to_arrow().to_pylist()
+    return sorted((row["id"], row["v"], row["dbt_valid_to"] is None) for row in rows)
+
+
+def test_ctrl_c_in_a_full_refresh_a_snapshot_and_a_seed(scenario: Scenario) -> None:
+    models = ("full_staged", "full_publishing")
+    write_nodes(scenario, OLD, OLD_SEED, *models)
+    assert scenario.dbt("build", "--threads", "8").success
+    names = sorted([*models, *SNAPSHOTS, "seed", "src"])
+    before = {name: scenario.snapshots(name) for name in names}
+    write_nodes(scenario, NEW, NEW_SEED, *models)
+    steps = {name: name.split("_")[1] for name in (*models, *SNAPSHOTS)}
+    command = ("build", "--full-refresh", "--threads", "8")
+    answer = interrupt(scenario, {**steps, "seed": "filled"}, *command)
+
+    assert answer["exception"] == "KeyboardInterrupt"
+    statuses = {name: status for name, (status, _) in answer["nodes"].items()}
+    assert statuses == {**dict.fromkeys((*steps, "seed"), "error"), "src": "success"}
+    for name, step in steps.items():
+        relation = scenario.relation(name)
+        undone = {
+            "staged": f"The columns of {relation} were not changed",
+            "publishing": "The batch was not published",
+        }
+        said = f"The run was cancelled. {undone[step]}. {AS_THEY_WERE.format(relation)}"
+        assert answer["nodes"][name][1].endswith(said), answer["nodes"][name][1]
+    sent = f"This statement was not sent: insert into {scenario.relation('seed__dbt_tmp_')[:-1]}"
+    assert f"The run was cancelled. {sent}" in answer["nodes"]["seed"][1], answer["nodes"]["seed"][1]
+    assert scenario.tables() == names
+    assert {ref for name in names for ref in scenario.table(name).metadata.refs} == {"main"}
+    assert scenario.rows("full_staged") == OLD_ROWS
+    assert scenario.rows("full_publishing") == EVOLVED_ROWS
+    assert [versions(scenario, name) for name in SNAPSHOTS] == [[(1, "a", True), (2, "b", True)]] * 2
+    assert scenario.rows("seed") == [(1, "a")]
+    assert {name: scenario.table(name).current_snapshot().snapshot_id for name in names if name != "src"} == {
+        name: ids[-1] for name, ids in before.items() if name != "src"
+    }
+
+    assert scenario.dbt(*command).success
+    made = [(2, "B", None, 7), (3, "C", None, 8)]
+    assert {name: scenario.rows(name) for name in models} == dict.fromkeys(models, made)
+    taken = [(1, "a", True), (2, "B", True), (2, "b", False), (3, "C", True)]
+    assert [versions(scenario, name) for name in SNAPSHOTS] == [taken] * 2
+    assert scenario.rows("seed") == [(2, "b"), (3, "c"), (4, "d")]
+    assert scenario.tables() == names
+
+
+def test_a_process_that_ends_before_its_nodes(scenario: Scenario) -> None:
+    """By SIGTERM, or a second Ctrl-C: readers see the old rows, and the next run removes what was left."""
+    write_nodes(scenario, OLD, OLD_SEED, "t_publishing")
+    assert scenario.dbt("build", "--threads", "8").success
+    names = sorted(["t_publishing", *SNAPSHOTS, "seed", "src"])
+    write_nodes(scenario, NEW, NEW_SEED, "t_publishing")
+    steps = {name: name.split("_")[1] for name in ("t_publishing", *SNAPSHOTS)} | {"seed": "filled"}
+    for signals in ("SIGTERM", "SIGINT+SIGINT"):
+        done = start(scenario, steps, signals, "build", "--threads", "8")
+        if signals == "SIGTERM":
+            assert done.returncode == -signal.SIGTERM, done.stdout + done.stderr
+        else:
+            assert json.loads(done.stdout.splitlines()[-1])["exception"] == "KeyboardInterrupt", done.stdout
+        assert scenario.rows("t_publishing") == EVOLVED_ROWS
+        assert [versions(scenario, name) for name in SNAPSHOTS] == [[(1, "a", True), (2, "b", True)]] * 2
+        assert scenario.rows("seed") == [(1, "a")]
+        # Of this process alone: what the one before had left is gone.
+        left = sorted(name.split("__dbt_tmp_")[0] for name in scenario.tables() if name not in names)
+        assert left == sorted(steps)
+        refs = {name: len(scenario.table(name).metadata.refs) for name in names}
+        assert refs == {**dict.fromkeys(names, 1), "t_publishing": 2, "snap_publishing": 2}
+
+    assert scenario.dbt("build", "--threads", "8").success
+    assert scenario.rows("t_publishing") == NEW_ROWS
+    taken = [(1, "a", True), (2, "B", True), (2, "b", False), (3, "C", True)]
+    assert [versions(scenario, name) for name in SNAPSHOTS] == [taken] * 2
+    assert scenario.rows("seed") == [(2, "b"), (3, "c"), (4, "d")]
+    assert scenario.tables() == names
+    assert {ref for name in names for ref in scenario.table(name).metadata.refs} == {"main"}
 
 
 def test_fail_fast_and_retry(scenario: Scenario) -> None:
