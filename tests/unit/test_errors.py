@@ -371,11 +371,14 @@ def test_a_publication_that_was_refused_keeps_the_answer() -> None:
     assert (error.relation, error.snapshot_id) == ("`lake`.`db`.`t`", None)
     unknown = PublishError("`lake`.`db`.`t`", "disk full", 7)
     assert unknown.msg == (
-        f"{text}Whether it was published all the same is not known, as the catalog cannot be asked. It was "
-        "if this has a row: SELECT * FROM `lake`.`db`.`t`.history WHERE snapshot_id = 7. Running the model "
-        "again is safe then too, unless it appends: its rows would be there twice."
+        f"{text}Whether it was published all the same is not known, since the answer to a commit was lost. "
+        "It was if this has a row: SELECT * FROM `lake`.`db`.`t`.history WHERE snapshot_id = 7. Running the "
+        "model again is safe then too, unless it appends: its rows would be there twice."
     )
-    assert unknown.snapshot_id == 7
+    assert (unknown.snapshot_id, unknown.ref) == (7, "main")
+    assert "It was if snapshot 7 is the head of the branch audit, or an ancestor of it. Running" in str(
+        PublishError("`t`", "disk full", 7, "audit").msg
+    )
 
 
 def test_audits_that_rows_fail_are_listed_with_some_of_the_rows() -> None:

@@ -367,11 +367,45 @@ def test_small_commits_wait_for_a_catalog_that_restarts(
     with pytest.raises(CatalogUnavailableError) as raised:
         change(1)
     undone = {
-        "descriptions": f"The descriptions of {target} could not be stored. ",
-        "branch": f"A branch of {target} could not be removed. ",
+        "descriptions": f"The descriptions of {target} could not be stored, ",
+        "branch": f"A branch of {target} could not be removed, ",
     }
-    assert f"cannot be reached: it closed the connection. {undone[what]}" in str(raised.value.msg)
+    text = f"it closed the connection. {undone[what]}as far as is known; the next run finds out. "
+    assert text in str(raised.value.msg)
     assert found() == before
     del calls[1:]
     change(2)
     assert found() == ({"main"} if what == "branch" else "text 2")
+
+
+@pytest.mark.parametrize(
+    ("failures", "is_known"),
+    [
+        ([OSError("disk full")] * 2, True),
+        # The catalog may carry it out after it was looked at.
+        ([TimeoutError("no answer")] * 6, False),
+        ([TimeoutError("no answer"), OSError("disk full"), OSError("disk full")], False),
+    ],
+    ids=["refused", "silent", "silent once"],
+)
+def test_whether_a_publication_is_known_not_to_be_made(
+    lake: IcebergCatalog,
+    other: Catalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    failures: list[Exception],
+    is_known: bool,
+) -> None:
+    left = list(failures)
+
+    def fail(*args: Any) -> Any:
+        raise left.pop(0)
+
+    base = lake.base(target, lambda: None)
+    monkeypatch.setattr(lake, "_commit", fail)
+    with pytest.raises(PublishError) as error:
+        lake.publish(target, base, "b", 1, lambda: None)
+    head = other.load_table("db.t").metadata.refs["b"].snapshot_id
+    assert error.value.snapshot_id == (None if is_known else head)
+    assert ("Readers see the table as it was before; run again." in str(error.value.msg)) == is_known
+    assert rows(other) == [1]

@@ -380,14 +380,15 @@ class IcebergCatalog:
         last: Exception | None = None
         tried: int | None = None
         number = outages = 0
-        is_unknown = False
+        # Whether what was tried may have taken effect; whether it may do so even after a look at the table.
+        is_unknown = is_under_way = False
         # Once more than there are attempts, to see what has become of the last one.
         while number < retries + 2:
             try:
                 table = self.load(relation)
                 refs = table.metadata.refs
                 current = refs[base.ref].snapshot_id if base.ref in refs else None
-                is_unknown = False
+                is_unknown = is_under_way
                 if tried is not None and descends_from(table, current, tried):
                     return Published.YES
                 if has_moved(table.metadata, base) or not is_as_cut(refs.get(branch)):
@@ -420,19 +421,23 @@ class IcebergCatalog:
                         f"The batch was not published: readers of {relation} see the rows that were there"
                     )
                     raise self._watch.error(exc.reason, undone, exc.waited_seconds) from exc
-                raise PublishError(str(relation), str(exc.msg).rstrip("."), tried) from exc
+                raise PublishError(str(relation), str(exc.msg).rstrip("."), tried, base.ref) from exc
             except Exception as exc:
                 last = exc
                 is_unknown = True
-                if outage(exc) is not None and outages < _MOST_OUTAGES:
-                    # No conflict: what waits for the catalog is the next look at the table.
-                    self._cancellation.pause(wait_seconds(outages))
-                    outages += 1
-                    continue
+                if outage(exc) is not None:
+                    # The catalog may carry out later what it has not answered.
+                    is_under_way = is_under_way or tried is not None
+                    if outages < _MOST_OUTAGES:
+                        # No conflict: what waits for the catalog is the next look at the table.
+                        self._cancellation.pause(wait_seconds(outages))
+                        outages += 1
+                        continue
                 if number <= retries:
                     self._cancellation.pause(wait_seconds(number))
             number += 1
-        raise PublishError(str(relation), self._answer(last), tried if is_unknown else None) from last
+        unknown = tried if is_unknown else None
+        raise PublishError(str(relation), self._answer(last), unknown, base.ref) from last
 
     def _answer(self, exc: BaseException | None) -> str:
         """Return what a catalog has answered, in short, or that it did not."""
@@ -651,6 +656,7 @@ class IcebergCatalog:
                 elif outages == _MOST_OUTAGES:
                     raise self._watch.error(reason, undone) from exc
                 else:
+                    undone = f"{wanted.format(relation)}, as far as is known; the next run finds out"
                     # What waits for the catalog is the next look at the table.
                     self._cancellation.pause(wait_seconds(outages))
                     outages += 1

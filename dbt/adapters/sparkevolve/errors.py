@@ -418,22 +418,29 @@ class PublishError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         snapshot_id: what was to be published, if it is not known whether it was; None if it was not.
+        ref: the branch of the table that was to lead to it.
     """
 
-    def __init__(self, relation: str, answer: str, snapshot_id: int | None = None) -> None:
+    def __init__(self, relation: str, answer: str, snapshot_id: int | None = None, ref: str = "main") -> None:
+        found = (
+            f"this has a row: SELECT * FROM {relation}.history WHERE snapshot_id = {snapshot_id}"
+            if ref == "main"
+            else f"snapshot {snapshot_id} is the head of the branch {ref}, or an ancestor of it"
+        )
         super().__init__(
             f"The batch was loaded into a branch of {relation} but could not be published. The catalog's "
             f"answer: {answer}. "
             + (
                 "Readers see the table as it was before; run again."
                 if snapshot_id is None
-                else "Whether it was published all the same is not known, as the catalog cannot be asked. It "
-                f"was if this has a row: SELECT * FROM {relation}.history WHERE snapshot_id = {snapshot_id}. "
+                else "Whether it was published all the same is not known, since the answer to a commit was "
+                f"lost. It was if {found}. "
                 "Running the model again is safe then too, unless it appends: its rows would be there twice."
             )
         )
         self.relation = relation
         self.snapshot_id = snapshot_id
+        self.ref = ref
 
 
 class AfterLoadError(SparkEvolveError):

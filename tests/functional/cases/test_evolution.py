@@ -296,7 +296,9 @@ def test_the_plan_of_several_models_of_which_some_are_refused(scenario: Scenario
         "The run would be refused: Column `note` is string in the table, and the model returns int."
         in messages["refused"]
     )
-    assert "The run would be refused: The model returns the column `_file`" in messages["fresh_refused"]
+    refused = messages["fresh_refused"]
+    assert "The run would be refused:\n    * The model returns the column `_file`, a name that" in refused
+    assert "\n    * The unique_key `id` is not produced by the model, which returns `_file`." in refused
     assert (
         f"{scenario.relation()}\n"
         "  change     widen `id` from int to bigint\n"

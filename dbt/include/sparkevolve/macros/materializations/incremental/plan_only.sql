@@ -52,8 +52,8 @@
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
   {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.plan_text(plan), info=True) %}
   {% if plan.refusals %}
-    {% set listed = plan.refusals | first if plan.refusals | length == 1 else '\n  * ' ~ plan.refusals | join('\n  * ') %}
-    {% do exceptions.raise_compiler_error('The run would be refused: ' ~ listed) %}
+    {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
+    {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
   {% endif %}
   {% if not is_new %}
     {% do sparkevolve__check_schema_change(target_relation, staged, settings) %}

@@ -94,7 +94,7 @@
     'strategy': 'full_refresh' if full_refresh else strategy,
     'publish': publish,
     'adds_again': (strategy == 'append' or (strategy in ['delete+insert', 'merge'] and not unique_key))
-      and config.get('full_refresh') is not true,
+      and config.get('full_refresh') is not true and not flags.EMPTY,
     'unique_key': unique_key if strategy in ['delete+insert', 'merge'] else none,
     'partition_by': config.get('partition_by'),
     'is_sampled_empty': flags.EMPTY and not full_refresh,
