@@ -114,4 +114,4 @@ class TestCurrentTimestamps(BaseCurrentTimestamps):
 
     @pytest.fixture(scope="class")
     def expected_sql(self) -> str:
-        return "select current_timestamp() as current_timestamp"
+        return "select now() as current_timestamp"
