@@ -13,6 +13,7 @@ from dbt_common.clients.agate_helper import table_from_data_flat
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.types import IntegerType, StringType, TimeType
 
 from dbt.adapters.sparkevolve import catalog as catalog_module
 from dbt.adapters.sparkevolve.branches import branch_name
@@ -41,7 +42,7 @@ from dbt.adapters.sparkevolve.load import Load
 from dbt.adapters.sparkevolve.planning import Node
 from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY, staging_properties
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, answering, append, columns, relation, written_at
+from tests.unit.helpers import SETTINGS, answering, append, columns, relation, struct, written_at
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 MAIN = "`lake`.`db`.`t`"
@@ -218,6 +219,54 @@ def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(
         adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
     assert "full_refresh_schema" not in raised.value.msg
     assert adapter._node.load is None
+
+
+def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
+    adapter: Adapter, other: Catalog, start: Start
+) -> None:
+    """In each place where a later attempt may be refused."""
+    start({"ID": 1, "n": 5}, batch="ID int, n int")
+    with other.load_table("db.t").update_schema() as change:
+        change.delete_column("n")
+    with other.load_table("db.t").update_schema() as change:
+        change.add_column("n", StringType())
+    base = adapter.begin_load(TARGET)
+    text = "This run has changed its columns before (add column `n` int), and that stays:"
+    query = {"sql": "select 1", "columns": ["ID", "n"]}
+    for attempt in (
+        lambda: adapter.evolve(base, TARGET, STAGED, SETTINGS, {}),
+        lambda: adapter.conform_snapshot(base, TARGET, STAGED, SETTINGS, query),
+    ):
+        with pytest.raises(EvolutionRefusedError) as raised:
+            attempt()
+        assert text in raised.value.msg
+        assert "nothing was written" not in raised.value.msg
+        assert raised.value.changed == ("add column `n` int",)
+    with other.load_table("db.t").update_schema() as change:
+        change.add_column("clock", TimeType())
+    with pytest.raises(EvolutionRefusedError) as raised:
+        adapter.begin_load(TARGET)
+    assert text in raised.value.msg
+
+
+def test_a_snapshot_adds_no_field_to_a_table_that_has_taken_the_name(
+    adapter: Adapter, other: Catalog, make_table: MakeTable
+) -> None:
+    make_table(columns("id int, s", s=struct(3, x=IntegerType())))
+    make_table(
+        columns("id int, s", s=struct(3, x=IntegerType(), y=IntegerType())), name=str(STAGED.identifier)
+    )
+    base = adapter.begin_load(TARGET)
+    query = {"sql": "select 1", "columns": ["id", "s"]}
+    other.drop_table("db.t")
+    make_table(columns("id int, s", s=struct(3, x=IntegerType())))
+    schema = other.load_table("db.t").schema()
+    with pytest.raises(TableChangedError):
+        adapter.conform_snapshot(base, TARGET, STAGED, SETTINGS, query)
+    assert other.load_table("db.t").schema() == schema
+    conforming = adapter.conform_snapshot(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, query)
+    assert conforming["changes"] == ["add field `s`.`y` int"]
+    assert other.load_table("db.t").schema().find_field("s.y").field_id == 4
 
 
 # Publishing

@@ -3,7 +3,7 @@
 import re
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.context import SpawnContext
 from typing import TYPE_CHECKING, Any
@@ -15,12 +15,12 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.catalog import wait_seconds
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
     ConnectionLostError,
-    EvolutionRefusedError,
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
@@ -75,7 +75,7 @@ class IncrementalAdapter(PlanningAdapter):
             raise NotOnBranchError(
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
             )
-        refuse_unreadable(target, base.table.schema())
+        refuse_unreadable(target, base.table.schema(), self._node.changed)
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
             try:
@@ -118,21 +118,40 @@ class IncrementalAdapter(PlanningAdapter):
         if overwrites_older_partitions(base, settings):
             found = refused_partitions(base.table, settings["tblproperties"])
             if found:
-                raise EvolutionRefusedError(str(target), found)
-        # Of an attempt before this one, after which another writer has changed the table.
-        changed = self._node.load.changes if self._node.load is not None else ()
+                raise self._refusal(target, found)
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
             _, rows = self.execute(statements.count_nulls(str(staged), uncounted), fetch=True)
             batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
 
+        plan = self._commit_plan(base, target, batch, settings, column_docs)
+        # Of two clocks the later one: a branch that is kept too long does no harm.
+        now_ms = max(int(time.time() * 1000), batch.written_ms)
+        load = Load(target, staged, base, batch, plan, settings, now_ms)
+        # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
+        told = (get_invocation_id(), str(target))
+        load.has_said_differences = told in self._told_of_differences
+        self._told_of_differences.add(told)
+        self._node.load = load
+        return load
+
+    def _commit_plan(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        batch: StagedBatch,
+        settings: Mapping[str, Any],
+        column_docs: Mapping[str, str],
+        wanted: Callable[[Change], bool] = lambda change: True,
+    ) -> EvolutionPlan:
+        """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
+
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
-                is_full_refresh = settings["strategy"] == FULL_REFRESH
-                raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, changed)
-            return plan
+                raise self._refusal(target, plan.refusals, settings["strategy"] == FULL_REFRESH)
+            return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
         plan = self.catalog.evolve(
             target,
@@ -143,15 +162,8 @@ class IncrementalAdapter(PlanningAdapter):
             base=base,
             seen_ms=batch.written_ms,
         )
-        # Of two clocks the later one: a branch that is kept too long does no harm.
-        now_ms = max(int(time.time() * 1000), batch.written_ms)
-        load = Load(target, staged, base, batch, plan, settings, now_ms)
-        # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
-        told = (get_invocation_id(), str(target))
-        load.has_said_differences = told in self._told_of_differences
-        self._told_of_differences.add(told)
-        self._node.load = load
-        return load
+        self._node.changed += map(str, plan.changes)
+        return plan
 
     @available.parse(lambda *a, **k: True)
     def is_still_at_base(self, load: Load) -> bool:
@@ -308,45 +320,38 @@ class IncrementalAdapter(PlanningAdapter):
         query = self.storable_query(target, sql, settings, table)
         return {**query, "is_like": False, "without_rows": storable.no_rows(query["sql"])}
 
-    @available.parse(lambda *a, **k: "")
+    @available.parse(lambda *a, **k: {})
     def conform_snapshot(
         self,
+        base: Base,
         target: SparkEvolveRelation,
         staged: SparkEvolveRelation,
         settings: Mapping[str, Any],
         query: Mapping[str, Any],
-    ) -> str:
+    ) -> dict[str, Any]:
         """Add a snapshot's new fields to the structs of its table, and return its query in the table's order.
 
         New columns are not added yet: dbt makes new versions of rows since the table lacks a column.
 
         Args:
+            base: what ``begin_load`` returned.
             target: the snapshot's table.
             staged: the query's columns, without rows.
             settings: the snapshot's.
             query: what ``snapshot_query`` has returned.
 
+        Returns:
+            ``sql`` and ``changes`` (texts).
+
         Raises:
             EvolutionRefusedError: nothing was written, and why.
+            TableChangedError: another table has taken the name.
             CommitConflictError: other writers were faster each time.
         """
         batch = self.catalog.staged_batch(staged)
-
-        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
-            plan = plan_batch(batch, settings, {}, schema, facts)
-            if plan.refusals:
-                raise EvolutionRefusedError(str(target), plan.refusals)
-            return replace(plan, changes=tuple(filter(_is_in_a_column, plan.changes)))
-
-        plan = self.catalog.evolve(
-            target,
-            decide,
-            int(settings["commit_retries"]),
-            source=batch.schema,
-            invocation_id=get_invocation_id(),
-            seen_ms=batch.written_ms,
-        )
-        return statements.conforming_query(query["sql"], query["columns"], plan.columns)
+        plan = self._commit_plan(base, target, batch, settings, {}, _is_in_a_column)
+        sql = statements.conforming_query(query["sql"], query["columns"], plan.columns)
+        return {"sql": sql, "changes": [str(change) for change in plan.changes]}
 
     @available.parse(lambda *a, **k: "")
     def snapshot_row_changed(self, table: Schema, check_cols: Any, columns: Sequence[str]) -> str:

@@ -60,6 +60,7 @@ class Node:
         gone: the table that dbt compiled the model for, if it is not there any more.
         table: the node's table as it was after the pre-hooks, until the load has begun with it.
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay.
+        changed: what it has changed of its table's columns.
     """
 
     staged: list[SparkEvolveRelation] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Node:
     gone: SparkEvolveRelation | None = None
     table: LoadedTable | None = None
     is_continued: bool = False
+    changed: list[str] = field(default_factory=list)
 
 
 class PlanningAdapter(ListingAdapter):
@@ -253,12 +255,18 @@ class PlanningAdapter(ListingAdapter):
             paths = storable.field_paths(columns)
             found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
-            raise EvolutionRefusedError(str(target), found)
+            raise self._refusal(target, found)
         return {
             "sql": query.sql,
             "columns": list(query.columns),
             "warnings": [str(note) for note in query.notes],
         }
+
+    def _refusal(
+        self, target: SparkEvolveRelation, found: Sequence[refusals.Refusal], is_full_refresh: bool = False
+    ) -> EvolutionRefusedError:
+        """Return the error that a batch is refused, which says what the node has changed before."""
+        return EvolutionRefusedError(str(target), found, is_full_refresh, self._node.changed)
 
     def _query_columns(self, target: SparkEvolveRelation, sql: str) -> storable.Struct:
         found, json = self.connections.columns_of(storable.no_rows(sql))
@@ -266,7 +274,7 @@ class PlanningAdapter(ListingAdapter):
             return storable.columns_from_json(json)
         ambiguous = check_source_names(found)
         if ambiguous:
-            raise EvolutionRefusedError(str(target), ambiguous)
+            raise self._refusal(target, ambiguous)
         _, rows = self.execute(storable.types_query(sql, found), fetch=True)
         try:
             return storable.columns_from_types(found, [str(text) for text in rows[0]])
@@ -327,8 +335,13 @@ class PlanningAdapter(ListingAdapter):
         return plan_table(plan)
 
 
-def refuse_unreadable(target: SparkEvolveRelation, schema: Schema) -> None:
+def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequence[str] = ()) -> None:
     """Refuse a table that has a column for which Spark has no type: Spark cannot even open it.
+
+    Args:
+        target: the table.
+        schema: its schema.
+        changed: what this run has changed of its columns.
 
     Raises:
         EvolutionRefusedError: names these columns.
@@ -339,4 +352,4 @@ def refuse_unreadable(target: SparkEvolveRelation, schema: Schema) -> None:
         if not has_spark_type(field.field_type)
     ]
     if found:
-        raise EvolutionRefusedError(str(target), found)
+        raise EvolutionRefusedError(str(target), found, changed=changed)

@@ -19,9 +19,11 @@ def snapshot(scenario: Scenario, sql: str, **config: Any) -> None:
     scenario.file("snapshots/snap.sql", "{% snapshot snap %}" + body + "{% endsnapshot %}")
 
 
-def take(scenario: Scenario) -> None:
+def take(scenario: Scenario) -> str:
+    """Take a snapshot, and return dbt's log."""
     run = scenario.dbt("build", "--full-refresh")
     assert run.success, run.message or run.log
+    return run.log
 
 
 def versions(scenario: Scenario, *columns: str) -> list[tuple[Any, ...]]:
@@ -165,14 +167,15 @@ def test_nested_fields_come_go_and_widen(scenario: Scenario, strategy: str) -> N
     if strategy == "timestamp":
         config |= {"updated_at": "at", "check_cols": None}
 
-    def source(day: int, *rows: str) -> None:
+    def source(day: int, *rows: str) -> str:
         at = f"timestamp'2024-01-0{day} 00:00:00Z' as at"
         snapshot(scenario, " union all ".join(f"select {row}, {at}" for row in rows), **config)
-        take(scenario)
+        return take(scenario)
 
     source(1, "1 as id, array(named_struct('x', 1, 'y', 2)) as l", "2, array(named_struct('x', 3, 'y', 4))")
     ids = scenario.field_ids("snap")
-    source(2, "1 as id, array(named_struct('z', named_struct('q', 9), 'x', 5000000000)) as l")
+    log = source(2, "1 as id, array(named_struct('z', named_struct('q', 9), 'x', 5000000000)) as l")
+    assert log.count(f"{scenario.relation('snap')}: add field `l`.`element`.`z`") == 1
     source(3, "1 as id, array(named_struct('y', 7, 'x', 1)) as l")
     assert scenario.field_ids("snap") == ids
     found = [(*row[:-1], row[-1] is None) for row in versions(scenario, "id", "l", "dbt_is_deleted")]

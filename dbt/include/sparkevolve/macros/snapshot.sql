@@ -49,20 +49,19 @@
 
 {# The snapshot's query, with columns and fields spelled and ordered as the table has them: dbt compares structs by
    position, and unites rows of both. Fields that are new in a struct are added to the table before that. #}
-{% macro sparkevolve__snapshot_query(target_relation, settings, table_schema) %}
-  {% set query = adapter.snapshot_query(target_relation, sparkevolve__compiled_query(), settings, table_schema) %}
+{% macro sparkevolve__snapshot_query(target_relation, settings, base) %}
+  {% set sql = sparkevolve__compiled_query() %}
+  {% set query = adapter.snapshot_query(target_relation, sql, settings, base.table.schema()) %}
   {% if query.is_like %}
     {% do return(query) %}
   {% endif %}
-  {% set staged = adapter.staging_relation(target_relation) %}
-  {% call statement('build_snapshot_shape') %}
-    create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
-    as
-    {{ query.without_rows }}
-  {% endcall %}
-  {% do query.update({'sql': adapter.conform_snapshot(target_relation, staged, settings, query)}) %}
+  {% set shape = sparkevolve__stage(target_relation, query.without_rows) %}
+  {% set conforming = adapter.conform_snapshot(base, target_relation, shape, settings, query) %}
+  {% for change in conforming.changes %}
+    {% do log(target_relation ~ ': ' ~ change, info=True) %}
+  {% endfor %}
   {% do sparkevolve__refresh(target_relation) %}
+  {% do query.update({'sql': conforming.sql}) %}
   {% do return(query) %}
 {% endmacro %}
 
@@ -70,8 +69,9 @@
 {# Stage a snapshot's changes as a table next to it. dbt-spark makes a view with a bare name: in the catalog's
    root, which most catalogs do not allow, and the same for two snapshots of one name, which then read each
    other's rows; and it evaluates the changes again in the MERGE. #}
-{% macro sparkevolve__stage_snapshot(target_relation, settings, table_schema) %}
-  {% set source = sparkevolve__snapshot_query(target_relation, settings, table_schema) %}
+{% macro sparkevolve__stage_snapshot(target_relation, settings, base) %}
+  {% set table_schema = base.table.schema() %}
+  {% set source = sparkevolve__snapshot_query(target_relation, settings, base) %}
   {% set strategy = sparkevolve__snapshot_strategy(source.sql, true) %}
   {% if config.get('strategy') == 'check' %}
     {% do strategy.update({
@@ -83,14 +83,7 @@
     {% set changes = sparkevolve__without_deletions(changes, strategy) %}
   {% endif %}
   {% set query = adapter.storable_query(target_relation, changes, settings, table_schema) %}
-  {% set staged = adapter.staging_relation(target_relation) %}
-  {% call statement('build_snapshot_staging_relation') %}
-    create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
-    as
-    {{ query.sql }}
-  {% endcall %}
-  {% do return(staged) %}
+  {% do return(sparkevolve__stage(target_relation, query.sql)) %}
 {% endmacro %}
 
 

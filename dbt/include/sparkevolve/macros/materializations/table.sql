@@ -33,12 +33,5 @@
     {% do return(sql) %}
   {% endif %}
   {% do adapter.drop_abandoned_staging(target_relation) %}
-  {% set staged = adapter.staging_relation(target_relation) %}
-  {% call statement('stage_rows') %}
-    create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
-    as
-    {{ sql }}
-  {% endcall %}
-  {% do return('select * from ' ~ staged) %}
+  {% do return('select * from ' ~ sparkevolve__stage(target_relation, sql)) %}
 {% endmacro %}

@@ -7,7 +7,7 @@
     {% set base = adapter.begin_load(target_relation) %}
     {% do sparkevolve__refresh(target_relation) %}
     {% if settings.strategy == 'snapshot' %}
-      {% set run.staged = sparkevolve__stage_snapshot(target_relation, settings, base.table.schema()) %}
+      {% set run.staged = sparkevolve__stage_snapshot(target_relation, settings, base) %}
     {% elif run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
       {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.table.schema()) %}
     {% endif %}

@@ -23,12 +23,22 @@
    each statement that reads it, after the DELETE has changed what it selects from. #}
 {% macro sparkevolve__stage_batch(target_relation, settings, table_schema=none, with_rows=true) %}
   {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
+  {% do return(sparkevolve__stage(
+    target_relation,
+    query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false',
+    adapter.staging_properties(settings, query.columns)
+  )) %}
+{% endmacro %}
+
+
+{# Evaluate a query into a table next to the target, which is removed when the node has ended, and return it. #}
+{% macro sparkevolve__stage(target_relation, sql, properties=none) %}
   {% set staged = adapter.staging_relation(target_relation) %}
-  {% call statement('stage_batch') %}
+  {% call statement('stage') %}
     create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(adapter.staging_properties(settings, query.columns)) }}
+    {{ sparkevolve__tblproperties(properties or adapter.staging_properties()) }}
     as
-    {{ query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false' }}
+    {{ sql }}
   {% endcall %}
   {% do return(staged) %}
 {% endmacro %}
