@@ -44,10 +44,11 @@ test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and th
 	$(BIN)/python -m pytest --profile thrift tests/functional/test_thrift.py tests/functional/test_lost_connections.py tests/functional/test_integration_project.py
 
 .PHONY: lint
-lint: $(VENV)/.installed-dev ## ruff, mypy and codespell
+lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/lint_imports.py
 	$(BIN)/codespell
 
 .PHONY: lock

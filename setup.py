@@ -53,6 +53,7 @@ setup(
             "ruff>=0.14",
             "mypy>=1.18",
             "codespell>=2.4",
+            "import-linter>=2.5,<3",
             "pre-commit>=4",
             "build>=1.3",
             "types-PyYAML",

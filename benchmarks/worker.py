@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 from dbt.cli.main import dbtRunner
 
-from dbt.adapters.sparkevolve.catalog_settings import resolve
-from dbt.adapters.sparkevolve.session import EXTENSIONS, iceberg_runtime
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.spark.session import EXTENSIONS, iceberg_runtime
 
 PROJECT = {
     "name": "bench",

@@ -25,14 +25,14 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import IntegerType, NestedField
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import plan_batch
-from dbt.adapters.sparkevolve.publication import Base, Published
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.publication import Base, Published
+from dbt.adapters.sparkevolve.iceberg.staging import staging_relation
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, table_identifier
-from dbt.adapters.sparkevolve.staging import staging_relation
 from tests.metadata_files import MetadataFiles
 from tests.unit.helpers import SETTINGS, relation
 

@@ -19,8 +19,8 @@ PRESERVE = "append_new_columns_preserve"
 
 def session_runner(profile_target: dict[str, Any], folder: Path) -> SqlRunner:
     """Return a runner in a Spark session of its own, inside the Spark application that dbt uses."""
-    from dbt.adapters.sparkevolve.catalog_settings import resolve
-    from dbt.adapters.sparkevolve.session import SESSIONS
+    from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+    from dbt.adapters.sparkevolve.spark.session import SESSIONS
 
     settings = resolve("lake", profile_target["catalog_properties"], folder)
     session = SESSIONS.get(

@@ -19,9 +19,9 @@ from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 
 from dbt.adapters.sparkevolve import impl
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 
 # While one of these statements runs; the name of the model's table begins where {} is.
 RUNNING = {

@@ -7,9 +7,9 @@ import yaml
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.commits import commit_docs
 from dbt.adapters.sparkevolve.errors import ConnectionLostError
-from dbt.adapters.sparkevolve.finishing import FinishingAdapter
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_docs
+from dbt.adapters.sparkevolve.load.finishing import FinishingAdapter
 from tests.functional.harness import Run, Scenario
 
 FAILING = "select assert_true(false, 'stop')"
@@ -122,7 +122,7 @@ def test_descriptions_are_stored_before_the_load_and_as_often_tried_as_the_model
             raise CommitFailedException("somebody was faster")
         commit_docs(table, *args, **kwargs)
 
-    monkeypatch.setattr("dbt.adapters.sparkevolve.catalog.commit_docs", lose_to_others)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.iceberg.catalog.commit_docs", lose_to_others)
     scenario.model("select 2 as id", unique_key=None, commit_retries=1)
     conflicts = 2
     message = scenario.fail().message

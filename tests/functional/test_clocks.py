@@ -8,7 +8,8 @@ from typing import Any
 import pyiceberg.table.update
 import pytest
 
-from dbt.adapters.sparkevolve import catalog, incremental, planning
+from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.load import incremental, planning
 from tests.functional.harness import Scenario
 
 MINUTE = 60_000

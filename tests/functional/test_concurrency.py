@@ -16,7 +16,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.types import StringType
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from tests.functional.harness import Run, Scenario
 from tests.functional.worker import Outcome, Worker

@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.session import _translated
+from dbt.adapters.sparkevolve.spark.session import _translated
 from tests.functional.harness import Scenario
 from tests.functional.servers import java
 from tests.functional.worker import Worker

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 
-from dbt.adapters.sparkevolve.catalog_settings import resolve
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
-from dbt.adapters.sparkevolve.evolution.storable import (
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.spark.session import SESSIONS
+from dbt.adapters.sparkevolve.sql.storable import (
     Array,
     Leaf,
     Map,
@@ -24,7 +25,6 @@ from dbt.adapters.sparkevolve.evolution.storable import (
     storable_query,
     types_query,
 )
-from dbt.adapters.sparkevolve.session import SESSIONS
 
 # How a type is written in DDL, and what Spark calls it: char and varchar are strings in a query.
 LEAVES = {

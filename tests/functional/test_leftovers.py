@@ -10,7 +10,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY
+from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY
 from tests.functional.harness import Scenario
 
 LEFT = "t__dbt_tmp_0123456789ab"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from tests.functional.harness import Scenario
 from tests.functional.test_concurrency import Intrude, append, cut, intrude, is_clean, staged

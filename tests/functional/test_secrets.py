@@ -16,8 +16,8 @@ from tests.functional.harness import Scenario
 STARTS = """
     import glob, json, os, threading
     from pathlib import Path
-    from dbt.adapters.sparkevolve.catalog_settings import resolve
-    from dbt.adapters.sparkevolve.session import SESSIONS
+    from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+    from dbt.adapters.sparkevolve.spark.session import SESSIONS
 
     secrets, done, seen, java = json.loads(os.environ["SECRETS"]), threading.Event(), set(), set()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.session import _jar_folders
+from dbt.adapters.sparkevolve.spark.session import _jar_folders
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]
@@ -283,7 +283,7 @@ def test_a_plan_is_shown_whole_to_tell_whether_a_model_reads_its_table(
     view = f"{scenario.relation('max_by_view')}"
     scenario.sql(f"create view {view} as select max(n) as n from {scenario.relation()}")
     columns = ", ".join(f"{n} as c{n}" for n in range(40))
-    from dbt.adapters.sparkevolve.incremental import IncrementalAdapter
+    from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
 
     seen: list[bool] = []
     reads = IncrementalAdapter.reads

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from tests.functional.cases.test_snapshots import snapshot, versions
 from tests.functional.harness import Scenario
 from tests.functional.test_concurrency import Intrude, intrude

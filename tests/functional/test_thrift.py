@@ -9,7 +9,7 @@ import pytest
 
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import StatementError
-from dbt.adapters.sparkevolve.thrift import ThriftHandle, open_thrift
+from dbt.adapters.sparkevolve.spark.thrift import ThriftHandle, open_thrift
 from tests.functional.harness import Scenario
 
 

@@ -13,10 +13,10 @@ from hypothesis.stateful import run_state_machine_as_test
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import resolve
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.load.load import Load
 from tests.functional.harness import SqlRunner
 from tests.metadata_files import MetadataFiles
 from tests.writers import Run, Writer, Writers

@@ -140,7 +140,7 @@ def _run(project: str, arguments: Sequence[str]) -> Outcome:
 
 
 def _prepare_stops(command: Command) -> None:
-    from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+    from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
     from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 
     arrived: set[str] = set()

@@ -7,8 +7,8 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.helpers import append, relation
 

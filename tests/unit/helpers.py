@@ -30,8 +30,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.guards import commit
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 TYPES: dict[str, IcebergType] = {

@@ -24,9 +24,9 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.staging import staging_properties
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import TYPES, array, columns, mapping, struct
 

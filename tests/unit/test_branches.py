@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from dbt.adapters.sparkevolve import branches, staging
-from dbt.adapters.sparkevolve.branches import RETAIN_MS, branch_name, is_left_over, retain_minutes
+from dbt.adapters.sparkevolve.iceberg import branches, staging
+from dbt.adapters.sparkevolve.iceberg.branches import RETAIN_MS, branch_name, is_left_over, retain_minutes
 
 NOW_MS = 1_800_000_000_000
 OTHER_PROCESS = "0" * 8

@@ -10,10 +10,10 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.types import IntegerType
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation, abridged
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.errors import RunCancelledError
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns

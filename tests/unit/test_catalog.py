@@ -32,10 +32,6 @@ from pyiceberg.types import (
     StructType,
 )
 
-from dbt.adapters.sparkevolve import catalog as gateway
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
     EvolutionRefusedError,
@@ -59,9 +55,13 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-from dbt.adapters.sparkevolve.evolution.statements import insert_statement
-from dbt.adapters.sparkevolve.guards import commit
+from dbt.adapters.sparkevolve.iceberg import catalog as gateway
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.guards import commit
+from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.sql.statements import insert_statement
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, mapping, relation, struct
 

@@ -6,8 +6,8 @@ import pytest
 from pyiceberg import io
 from pyiceberg.catalog import rest
 
-from dbt.adapters.sparkevolve import catalog_properties
-from dbt.adapters.sparkevolve.catalog_properties import KNOWN, Translation, near_miss, translate
+from dbt.adapters.sparkevolve.iceberg import catalog_properties
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN, Translation, near_miss, translate
 
 AWS_ENVIRONMENT = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN for both"
 VENDED = {"header.X-Iceberg-Access-Delegation": "vended-credentials"}

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 
 BASE = Path("/project")
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dbt.adapters.sparkevolve.checksums import remove_checksum, remove_leftovers
+from dbt.adapters.sparkevolve.iceberg.checksums import remove_checksum, remove_leftovers
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
     AddField,
@@ -24,6 +23,7 @@ from dbt.adapters.sparkevolve.evolution.column_properties import (
     named_for_another,
 )
 from dbt.adapters.sparkevolve.evolution.table_properties import property_changes
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import array, columns, struct
 

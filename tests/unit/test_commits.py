@@ -10,8 +10,6 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.types import IntegerType, LongType
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
     AddField,
@@ -21,8 +19,10 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.record import PREFIX
-from dbt.adapters.sparkevolve.guards import remove_old_metadata
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.guards import remove_old_metadata
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation, struct
 

@@ -9,8 +9,8 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from sqlalchemy.pool import QueuePool
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import BUSY_SECONDS, resolve
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import BUSY_SECONDS, resolve
 
 THREADS = 40
 

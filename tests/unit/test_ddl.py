@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.evolution.ddl import is_type, is_word, name_sql, partition_sql
+from dbt.adapters.sparkevolve.sql.ddl import is_type, is_word, name_sql, partition_sql
 
 
 @pytest.mark.parametrize(

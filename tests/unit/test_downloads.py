@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve import downloads
-from dbt.adapters.sparkevolve.downloads import PACKAGES, one_at_a_time
+from dbt.adapters.sparkevolve.spark import downloads
+from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, one_at_a_time
 
 
 class Cache:

@@ -9,8 +9,8 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from dbt.adapters.sparkevolve.catalog_settings import resolve
 from dbt.adapters.sparkevolve.errors import MovedCatalogError
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 
 SCHEMA = Schema(NestedField(1, "id", IntegerType()))
 

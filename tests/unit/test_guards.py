@@ -20,14 +20,14 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType
 
-from dbt.adapters.sparkevolve import guards
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.errors import CommitConflictError, TableChangedError
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg import guards
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 

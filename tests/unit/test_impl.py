@@ -2,12 +2,12 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
-from dbt.adapters.sparkevolve.evolution.statements import Key, between, delete_statement, insert_statement
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.loading import key_columns, load_statements
+from dbt.adapters.sparkevolve.load.loading import key_columns, load_statements
+from dbt.adapters.sparkevolve.sql.statements import Key, between, delete_statement, insert_statement
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, columns, relation
 

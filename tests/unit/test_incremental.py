@@ -15,9 +15,6 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.types import IntegerType, StringType, TimeType
 
-from dbt.adapters.sparkevolve import catalog as catalog_module
-from dbt.adapters.sparkevolve.branches import branch_name
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
@@ -29,18 +26,21 @@ from dbt.adapters.sparkevolve.errors import (
     TableChangedError,
     UnreadableQueryError,
 )
-from dbt.adapters.sparkevolve.evolution.statements import (
+from dbt.adapters.sparkevolve.iceberg import catalog as catalog_module
+from dbt.adapters.sparkevolve.iceberg.branches import branch_name
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, staging_properties
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.planning import Node
+from dbt.adapters.sparkevolve.sql.statements import (
     count_violations,
     drop_branch,
     loaded_rows,
     repeated_keys,
     some_violations,
 )
-from dbt.adapters.sparkevolve.evolution.storable import no_rows, types_query
-from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.planning import Node
-from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY, staging_properties
+from dbt.adapters.sparkevolve.sql.storable import no_rows, types_query
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, answering, append, columns, relation, struct, written_at
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.sparkevolve.launch import private_file, private_submit_args, properties_text
+from dbt.adapters.sparkevolve.spark.launch import private_file, private_submit_args, properties_text
 
 HOME = "/opt/spark"
 

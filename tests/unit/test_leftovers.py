@@ -13,11 +13,11 @@ from dbt.adapters.events import logging
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 
-from dbt.adapters.sparkevolve import planning
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staging import ABANDONED_AFTER_MS, HOST, OWNER_PROPERTY
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.planning import Node
-from dbt.adapters.sparkevolve.staging import ABANDONED_AFTER_MS, HOST, OWNER_PROPERTY
+from dbt.adapters.sparkevolve.load import planning
+from dbt.adapters.sparkevolve.load.planning import Node
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, relation, written_at
 

@@ -8,8 +8,11 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
-from dbt.adapters.sparkevolve.evolution.statements import (
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg.publication import Base, Head
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import plan_batch
+from dbt.adapters.sparkevolve.sql.statements import (
     Key,
     between,
     create_branch,
@@ -21,9 +24,6 @@ from dbt.adapters.sparkevolve.evolution.statements import (
     insert_statement,
     merge_statement,
 )
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import plan_batch
-from dbt.adapters.sparkevolve.publication import Base, Head
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, append, columns, relation
 

@@ -11,26 +11,16 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 from pyiceberg.types import DateType, IcebergType, IntegerType, StringType, TimestampType, TimestamptzType
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import part
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import Cast, Keep, ProjectedColumn
-from dbt.adapters.sparkevolve.evolution.statements import (
-    Key,
-    between,
-    delete_statement,
-    delete_where,
-    insert_and_keep,
-    insert_statement,
-    merge_statement,
-    snapshot_statement,
-)
-from dbt.adapters.sparkevolve.evolution.storable import Leaf, Struct
 from dbt.adapters.sparkevolve.evolution.types import spark_type
-from dbt.adapters.sparkevolve.loading import (
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
+from dbt.adapters.sparkevolve.load.loading import (
     FULL_REFRESH,
     is_loaded,
     keeps_values,
@@ -44,7 +34,17 @@ from dbt.adapters.sparkevolve.loading import (
     replacing_columns,
     window_refusals,
 )
-from dbt.adapters.sparkevolve.staging import staging_properties
+from dbt.adapters.sparkevolve.sql.statements import (
+    Key,
+    between,
+    delete_statement,
+    delete_where,
+    insert_and_keep,
+    insert_statement,
+    merge_statement,
+    snapshot_statement,
+)
+from dbt.adapters.sparkevolve.sql.storable import Leaf, Struct
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, append, columns, relation, struct
 
@@ -678,7 +678,7 @@ def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused()
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-23, 23))
 def test_a_moment_is_the_same_in_every_zone(moment: datetime, hours: int) -> None:
-    from dbt.adapters.sparkevolve.loading import _moment
+    from dbt.adapters.sparkevolve.load.loading import _moment
 
     try:
         there = moment.astimezone(timezone(timedelta(hours=hours)))

@@ -7,20 +7,19 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.transforms import BucketTransform, DayTransform, TruncateTransform, YearTransform
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import plan_batch
-from dbt.adapters.sparkevolve.older_partitions import (
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg.older_partitions import (
     has_older_partitions,
-    overwrites_older_partitions,
     partition_values,
     refused_partitions,
 )
-from dbt.adapters.sparkevolve.publication import overwrote_other_partitions
+from dbt.adapters.sparkevolve.iceberg.publication import overwrote_other_partitions
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import overwrites_older_partitions, plan_batch
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, append, columns, relation, struct
 

@@ -15,13 +15,13 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 from sqlalchemy.exc import OperationalError
 
-from dbt.adapters.sparkevolve import outages
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError
-from dbt.adapters.sparkevolve.outages import Watch, address, may_be_outage_in_spark, outage, refusal
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg import outages
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.outages import Watch, address, may_be_outage_in_spark, outage, refusal
+from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation

@@ -1,6 +1,6 @@
 """What is said of a failure after the rows of a run are visible."""
 
-from dbt.adapters.sparkevolve.outcome import Outcome, steps_of
+from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 
 
 def test_a_failure_says_what_was_done_and_what_was_not() -> None:

@@ -15,12 +15,12 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import IcebergType, IntegerType, ListType, MapType, NestedField, StringType, StructType
 
-from dbt.adapters.sparkevolve.catalog import table_facts
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RenameField
 from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
+from dbt.adapters.sparkevolve.iceberg.catalog import table_facts
 from tests.unit.helpers import array, columns, mapping, struct
 from tests.unit.strategies import distinct, rebuilt
 

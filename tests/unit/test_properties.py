@@ -34,8 +34,6 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve import evolution
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import resolve
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, Change, RelaxNotNull, RenameField, SetDoc
 from dbt.adapters.sparkevolve.evolution.names import (
     collisions,
@@ -57,8 +55,10 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildMap,
     RebuildStruct,
 )
-from dbt.adapters.sparkevolve.evolution.statements import Key, delete_statement, insert_statement
 from dbt.adapters.sparkevolve.evolution.types import has_map, is_safe_upcast, is_same, is_widening, spark_type
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.sql.statements import Key, delete_statement, insert_statement
 from tests.unit.helpers import relation
 from tests.unit.strategies import (
     MASKS,

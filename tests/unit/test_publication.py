@@ -20,11 +20,11 @@ from pyiceberg.transforms import (
 )
 from pyiceberg.types import DecimalType, IcebergType, IntegerType, LongType, StringType
 
-from dbt.adapters.sparkevolve import branches, catalog
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.errors import NotIcebergError, PublishError
-from dbt.adapters.sparkevolve.publication import (
+from dbt.adapters.sparkevolve.iceberg import branches, catalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.publication import (
     Base,
     Head,
     Published,

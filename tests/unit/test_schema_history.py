@@ -9,7 +9,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
 from dbt.adapters.sparkevolve.evolution.record import PREFIX
-from dbt.adapters.sparkevolve.schema_history import schema_history
+from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 

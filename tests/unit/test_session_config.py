@@ -13,14 +13,14 @@ from types import ModuleType
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
     SessionEndedError,
     StatementError,
     UnsupportedVersionError,
 )
-from dbt.adapters.sparkevolve.session import (
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.spark.session import (
     _alive,
     _translated,
     iceberg_runtime,

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from dbt.adapters.sparkevolve.errors import SettingError
-from dbt.adapters.sparkevolve.spark_settings import (
+from dbt.adapters.sparkevolve.spark.sql_settings import (
     REFUSED,
     changes_settings,
     check_settings,

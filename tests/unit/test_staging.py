@@ -13,8 +13,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.staging import (
+from dbt.adapters.sparkevolve.iceberg import staging
+from dbt.adapters.sparkevolve.iceberg.staging import (
     ABANDONED_AFTER_MS,
     HOST,
     OWNER_PROPERTY,
@@ -162,7 +162,7 @@ def test_a_batch_of_a_process_that_runs_is_left_behind_when_it_is_too_old(live_p
 
 def test_a_container_of_the_same_name_is_another_machine() -> None:
     """Both have a process 1, and neither sees the other's."""
-    code = "from dbt.adapters.sparkevolve.staging import HOST, staging_properties; print(HOST)"
+    code = "from dbt.adapters.sparkevolve.iceberg.staging import HOST, staging_properties; print(HOST)"
     command = ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", code]
     try:
         other = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -17,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
     StructMember,
 )
-from dbt.adapters.sparkevolve.evolution.statements import (
+from dbt.adapters.sparkevolve.sql.statements import (
     Key,
     between,
     branch_of,

@@ -14,7 +14,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from dbt.adapters.sparkevolve.evolution.storable import (
+from dbt.adapters.sparkevolve.sql.storable import (
     Array,
     Leaf,
     Map,
@@ -148,7 +148,7 @@ def test_a_collation_does_not_take_the_next_field_into_a_name() -> None:
 
 def test_types_that_cannot_be_read_are_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each position is looked at once for each of the two readings, however deep it is."""
-    from dbt.adapters.sparkevolve.evolution import storable
+    from dbt.adapters.sparkevolve.sql import storable
 
     calls, real = [0], storable._Reader._read
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.table_differences import differences, is_same_location
+from dbt.adapters.sparkevolve.load.table_differences import differences, is_same_location
 from tests.unit.helpers import SETTINGS, columns
 
 

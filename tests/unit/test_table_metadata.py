@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve.catalog_settings import resolve
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.table_metadata import Metadata, problems, problems_since
 from tests.unit.helpers import append, array, columns, struct
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.errors import ModelConfigError
 from dbt.adapters.sparkevolve.evolution.changes import SetProperty
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.table_properties import property_changes, property_text
-from dbt.adapters.sparkevolve.loading import plan_batch
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
+from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.model_config import check
-from dbt.adapters.sparkevolve.staging import staging_properties
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, columns
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.thrift import server_message, thrift_configuration
+from dbt.adapters.sparkevolve.spark.thrift import server_message, thrift_configuration
 
 
 def configuration(**given: Any) -> dict[str, str]:

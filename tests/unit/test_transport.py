@@ -14,9 +14,7 @@ import pytest
 from dbt.adapters.contracts.connection import Connection
 from dbt.adapters.exceptions import FailedToConnectError
 
-from dbt.adapters.sparkevolve import thrift, transport
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
@@ -25,7 +23,9 @@ from dbt.adapters.sparkevolve.errors import (
     StatementError,
     UntrustedServerError,
 )
-from dbt.adapters.sparkevolve.thrift import ThriftHandle, open_thrift
+from dbt.adapters.sparkevolve.spark import thrift, transport
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.spark.thrift import ThriftHandle, open_thrift
 from tests.unit.thrift_fake import HOST, FakeServer, make_certificate, server_tls
 
 PASSWORD = "not-for-others"
@@ -211,7 +211,7 @@ def test_a_silent_server_does_not_keep_a_cancelled_run(connected: Connected, cal
 
 @pytest.mark.parametrize("use_ssl", [False, True])
 def test_a_refused_port_is_tried_again(monkeypatch: pytest.MonkeyPatch, use_ssl: bool) -> None:
-    monkeypatch.setattr("dbt.adapters.sparkevolve.connections._LONGEST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections._LONGEST_PAUSE_SECONDS", 0)
     opened: list[int] = []
     real = transport.BoundedSocket.open
 
@@ -318,7 +318,7 @@ def test_a_profile_that_trusts_everybody_is_warned_once(
     certificates: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
-    monkeypatch.setattr("dbt.adapters.sparkevolve.connections.logger.warning", warnings.append)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections.logger.warning", warnings.append)
     with FakeServer(tls=server_tls(certificates["other"])) as server:
         credentials = profile(server.port, use_ssl=True, ssl_verify=False)
         profile_ = SimpleNamespace(credentials=credentials, query_comment=None)

@@ -10,10 +10,10 @@ from pyiceberg.expressions import In
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
-from dbt.adapters.sparkevolve import catalog
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.publication import Published
+from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.relation import table_identifier
 from tests.metadata_files import MetadataFiles
 from tests.unit.helpers import append

@@ -2,9 +2,9 @@
 
 from dbt.adapters.base.plugin import AdapterPlugin
 
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager  # noqa: F401
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager  # noqa: F401
 from dbt.include import sparkevolve
 
 Plugin = AdapterPlugin(

@@ -7,8 +7,8 @@ from dbt.adapters.base.meta import available
 
 from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import DdlError, SeveralStatementsError
-from dbt.adapters.sparkevolve.evolution import ddl, sqltext
-from dbt.adapters.sparkevolve.finishing import FinishingAdapter
+from dbt.adapters.sparkevolve.load.finishing import FinishingAdapter
+from dbt.adapters.sparkevolve.sql import ddl, sqltext
 
 
 class ClausesAdapter(FinishingAdapter):

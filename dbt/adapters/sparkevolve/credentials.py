@@ -9,9 +9,9 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.dataclass_schema import ValidationError
 
-from dbt.adapters.sparkevolve import catalog_settings
-from dbt.adapters.sparkevolve.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.iceberg import catalog_settings
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import namespace, schema_problem
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean

@@ -12,18 +12,19 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.spark.impl import SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.clauses import ClausesAdapter
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError
-from dbt.adapters.sparkevolve.evolution import names, statements
+from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION, property_text
-from dbt.adapters.sparkevolve.planning import DEFAULT_FILE_FORMAT
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
+from dbt.adapters.sparkevolve.load.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.spark_settings import ESCAPED_LITERALS, SUBSTITUTE
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
+from dbt.adapters.sparkevolve.sql import statements
 
 # Rows of a seed in one statement.
 _SEED_BATCH = 10_000

@@ -12,11 +12,11 @@ from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError, UnreadableTableError
 from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.relation import namespace, schema_name, schema_problem
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from tests.functional.harness import Run, Scenario
 
 

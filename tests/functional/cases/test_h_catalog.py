@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve import catalog
+from dbt.adapters.sparkevolve.iceberg import catalog
 from tests.functional.harness import Scenario
 
 # A cached table never expires by itself.

@@ -19,8 +19,8 @@ from hive_metastore.ttypes import (
 )
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.catalog_settings import resolve
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.functional.harness import Scenario, session_runner
 from tests.functional.metastore import HiveMetastore

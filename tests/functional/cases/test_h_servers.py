@@ -8,8 +8,8 @@ import pytest
 from pyiceberg.types import StringType
 from sqlalchemy.engine import make_url
 
-from dbt.adapters.sparkevolve import catalog
-from dbt.adapters.sparkevolve.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from tests.functional.harness import Scenario
 
 

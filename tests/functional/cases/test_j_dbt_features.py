@@ -160,8 +160,8 @@ def session_catalog(
     """A project whose catalog is `spark_catalog`, which holds tables of other formats too."""
     if method != "session":
         pytest.skip("what `spark_catalog` is on a server is set before it starts")
-    from dbt.adapters.sparkevolve.catalog_settings import resolve
-    from dbt.adapters.sparkevolve.session import SESSIONS
+    from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+    from dbt.adapters.sparkevolve.spark.session import SESSIONS
 
     properties = {
         "type": "sql",

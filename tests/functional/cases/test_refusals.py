@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.staging import HOST, OWNER_PROPERTY
+from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY
 from tests.functional.harness import Run, Scenario, SqlRunner
 
 

@@ -15,13 +15,13 @@ from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError, short_message
 from dbt.adapters.sparkevolve.redaction import safe
-from dbt.adapters.sparkevolve.session import literal_value
-from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
+from dbt.adapters.sparkevolve.spark.session import literal_value
+from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
     from pyhive import hive
 
-    from dbt.adapters.sparkevolve.transport import BoundedSocket
+    from dbt.adapters.sparkevolve.spark.transport import BoundedSocket
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -227,7 +227,7 @@ def _connect(
 ) -> "tuple[hive.Connection, BoundedSocket]":
     from pyhive import hive
 
-    from dbt.adapters.sparkevolve.transport import open_socket
+    from dbt.adapters.sparkevolve.spark.transport import open_socket
 
     bounded = open_socket(credentials, cancellation)
     # All that it takes to connect: the handshakes, a session, the first statement.

@@ -31,15 +31,7 @@ from pyiceberg.transforms import IdentityTransform, VoidTransform
 from pyiceberg.utils.config import Config
 from sqlalchemy.engine import Engine, create_engine
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.checksums import remove_leftovers
-from dbt.adapters.sparkevolve.commits import (
-    COMMENT_PROPERTY,
-    commit_changes,
-    commit_docs,
-)
 from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
     CommitConflictError,
@@ -61,9 +53,11 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
 from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
-from dbt.adapters.sparkevolve.guards import commit
-from dbt.adapters.sparkevolve.outages import Watch, may_be_outage_in_spark, outage, refusal
-from dbt.adapters.sparkevolve.publication import (
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
+from dbt.adapters.sparkevolve.iceberg.guards import commit
+from dbt.adapters.sparkevolve.iceberg.outages import Watch, may_be_outage_in_spark, outage, refusal
+from dbt.adapters.sparkevolve.iceberg.publication import (
     Base,
     Head,
     Published,
@@ -81,9 +75,15 @@ from dbt.adapters.sparkevolve.publication import (
     removal,
     written_ms,
 )
+from dbt.adapters.sparkevolve.iceberg.schema_commits import (
+    COMMENT_PROPERTY,
+    commit_changes,
+    commit_docs,
+)
+from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.redaction import shows_no_secret
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
-from dbt.adapters.sparkevolve.schema_history import schema_history
 
 logger = AdapterLogger("SparkEvolve")
 

@@ -9,7 +9,6 @@ from pyiceberg.table import CommitTableResponse, Table, Transaction
 from pyiceberg.table.update import TableRequirement, TableUpdate
 from pyiceberg.table.update.schema import UpdateSchema
 
-from dbt.adapters.sparkevolve import guards
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
@@ -22,6 +21,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.iceberg import guards
 
 COMMENT_PROPERTY = "comment"
 

@@ -8,26 +8,27 @@ from typing import Any
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve import branches
-from dbt.adapters.sparkevolve.batch import StagedBatch
 from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.evolution import statements as sql
 from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.loading import (
+from dbt.adapters.sparkevolve.iceberg import branches
+from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
+from dbt.adapters.sparkevolve.iceberg.publication import Base, Head
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.loading import (
     is_loaded,
     keeps_values,
     load_key,
     load_statements,
+    overwrites_older_partitions,
     partition_overwrite,
     removed_value_text,
     window,
 )
-from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, partition_values
-from dbt.adapters.sparkevolve.publication import Base, Head
+from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.table_differences import differences
+from dbt.adapters.sparkevolve.sql import statements as sql
 
 
 @dataclass

@@ -15,8 +15,6 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.catalog import wait_seconds
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
@@ -29,17 +27,27 @@ from dbt.adapters.sparkevolve.errors import (
     is_conflict,
     is_snapshot_gone,
 )
-from dbt.adapters.sparkevolve.evolution import names, statements, storable
+from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import FULL_REFRESH, MERGE, SNAPSHOT, key_columns, plan_batch
-from dbt.adapters.sparkevolve.older_partitions import overwrites_older_partitions, refused_partitions
-from dbt.adapters.sparkevolve.planning import PlanningAdapter, refuse_unreadable
-from dbt.adapters.sparkevolve.publication import Base, Published, is_wap_enabled
+from dbt.adapters.sparkevolve.iceberg.catalog import wait_seconds
+from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
+from dbt.adapters.sparkevolve.iceberg.publication import Base, Published, is_wap_enabled
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import (
+    FULL_REFRESH,
+    MERGE,
+    SNAPSHOT,
+    key_columns,
+    overwrites_older_partitions,
+    plan_batch,
+)
+from dbt.adapters.sparkevolve.load.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.spark_settings import may_lack_names, whole_plans
+from dbt.adapters.sparkevolve.spark.sql_settings import may_lack_names, whole_plans
+from dbt.adapters.sparkevolve.sql import statements, storable
 
 if TYPE_CHECKING:
     import agate

@@ -13,22 +13,21 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtDatabaseError
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve import staging
-from dbt.adapters.sparkevolve.catalog import LoadedTable, table_facts
-from dbt.adapters.sparkevolve.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
     FilesLeftError,
     ForeignCatalogError,
     UnreadableQueryError,
 )
-from dbt.adapters.sparkevolve.evolution import names, refusals, storable
+from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
-from dbt.adapters.sparkevolve.guards import newest_ms
+from dbt.adapters.sparkevolve.iceberg import staging
+from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable, table_facts
+from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 from dbt.adapters.sparkevolve.listing import ListingAdapter
-from dbt.adapters.sparkevolve.load import Load
-from dbt.adapters.sparkevolve.loading import (
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import (
     key_columns,
     plan_batch,
     plan_data,
@@ -36,9 +35,11 @@ from dbt.adapters.sparkevolve.loading import (
     replacing_columns,
     window_refusals,
 )
-from dbt.adapters.sparkevolve.outcome import Outcome
+from dbt.adapters.sparkevolve.load.outcome import Outcome
+from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.table_differences import differences
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
+from dbt.adapters.sparkevolve.sql import storable
 
 logger = AdapterLogger("SparkEvolve")
 

@@ -5,7 +5,6 @@ stay beside the ones that replace them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
@@ -16,8 +15,6 @@ from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, part
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, needs_newer_format, older_partitions
 from dbt.adapters.sparkevolve.evolution.table_properties import DELETE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import children
-from dbt.adapters.sparkevolve.loading import INSERT_OVERWRITE, partition_overwrite
-from dbt.adapters.sparkevolve.publication import Base
 
 _IN_SPARK = frozenset({"identity", "years", "months", "days", "hours", "bucket", "truncate"})
 
@@ -38,20 +35,6 @@ def has_older_partitions(table: Table, snapshot_id: int | None) -> bool:
         # Counts may be missing in format version 1.
         and (manifest.added_files_count != 0 or manifest.existing_files_count != 0)
         for manifest in snapshot.manifests(table.io)
-    )
-
-
-def overwrites_older_partitions(base: Base, settings: Mapping[str, Any]) -> bool:
-    """Tell whether a run overwrites partitions of a table that has files of an older partition spec.
-
-    Args:
-        base: what the run starts from.
-        settings: the model's.
-    """
-    return (
-        settings["strategy"] == INSERT_OVERWRITE
-        and partition_overwrite(settings) == "dynamic"
-        and has_older_partitions(base.table, base.cut_at)
     )
 
 

@@ -25,7 +25,7 @@ from pyiceberg.table.update import (
     _TableMetadataUpdateContext,
 )
 
-from dbt.adapters.sparkevolve.checksums import remove_checksum
+from dbt.adapters.sparkevolve.iceberg.checksums import remove_checksum
 
 
 def commit(

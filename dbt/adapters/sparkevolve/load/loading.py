@@ -8,8 +8,7 @@ from typing import Any
 from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IcebergType, TimestampType
 
-from dbt.adapters.sparkevolve.batch import StagedBatch
-from dbt.adapters.sparkevolve.evolution import names, refusals, statements, storable
+from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField
 from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
 from dbt.adapters.sparkevolve.evolution.partitions import (
@@ -33,7 +32,11 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     refused_properties,
 )
 from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions
+from dbt.adapters.sparkevolve.iceberg.publication import Base
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.sql import statements, storable
 
 DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
 SNAPSHOT = "snapshot"
@@ -238,6 +241,20 @@ def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
         return None
     by_partition = settings["strategy"] == INSERT_OVERWRITE and settings["partition_by"]
     return "dynamic" if by_partition else "static"
+
+
+def overwrites_older_partitions(base: Base, settings: Mapping[str, Any]) -> bool:
+    """Tell whether a run overwrites partitions of a table that has files of an older partition spec.
+
+    Args:
+        base: what the run starts from.
+        settings: the model's.
+    """
+    return (
+        settings["strategy"] == INSERT_OVERWRITE
+        and partition_overwrite(settings) == "dynamic"
+        and has_older_partitions(base.table, base.cut_at)
+    )
 
 
 def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:

@@ -20,10 +20,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve import embedded
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
-from dbt.adapters.sparkevolve.catalog_settings import JDBC_DRIVERS, CatalogSettings
-from dbt.adapters.sparkevolve.downloads import PACKAGES, one_at_a_time
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
     ProfileError,
@@ -32,9 +29,12 @@ from dbt.adapters.sparkevolve.errors import (
     UnsupportedVersionError,
     short_message,
 )
-from dbt.adapters.sparkevolve.launch import own_properties, private_submit_args
+from dbt.adapters.sparkevolve.iceberg import embedded
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.redaction import safe
-from dbt.adapters.sparkevolve.spark_settings import PARTITION_OVERWRITE_MODE
+from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, one_at_a_time
+from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
+from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -14,7 +14,7 @@ from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, answer_of
 
 if TYPE_CHECKING:
-    from dbt.adapters.sparkevolve.catalog_settings import CatalogSettings
+    from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 
 logger = AdapterLogger("SparkEvolve")
 Result = TypeVar("Result")

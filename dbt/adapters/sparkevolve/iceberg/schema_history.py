@@ -8,10 +8,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.commits import iso
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.iceberg.schema_commits import iso
 
 
 def schema_history(table: Table) -> list[dict[str, Any]]:

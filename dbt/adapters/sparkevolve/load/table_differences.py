@@ -12,8 +12,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_changes,
     property_text,
 )
-from dbt.adapters.sparkevolve.loading import FULL_REFRESH, wanted_partitions
-from dbt.adapters.sparkevolve.publication import partitions
+from dbt.adapters.sparkevolve.iceberg.publication import partitions
+from dbt.adapters.sparkevolve.load.loading import FULL_REFRESH, wanted_partitions
 
 _LOCATION = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>.*)", re.DOTALL

@@ -18,10 +18,10 @@ from pyiceberg.table.update import (
 from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve import branches, staging
 from dbt.adapters.sparkevolve.evolution.partitions import Part, part
 from dbt.adapters.sparkevolve.evolution.types import is_widening
-from dbt.adapters.sparkevolve.guards import newest_ms
+from dbt.adapters.sparkevolve.iceberg import branches, staging
+from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")

@@ -22,10 +22,11 @@ from dbt.adapters.sparkevolve.errors import (
     TableGoneError,
     UnplannableError,
 )
-from dbt.adapters.sparkevolve.evolution import names, sqltext, statements
-from dbt.adapters.sparkevolve.incremental import IncrementalAdapter
-from dbt.adapters.sparkevolve.outcome import Outcome, steps_of
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
+from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.sql import sqltext, statements
 
 if TYPE_CHECKING:
     import agate

@@ -5,7 +5,7 @@ import os
 import re
 import uuid
 
-from dbt.adapters.sparkevolve import staging
+from dbt.adapters.sparkevolve.iceberg import staging
 
 # A run that takes longer loses its branch only if somebody expires snapshots meanwhile, and then fails.
 RETAIN_MS = staging.ABANDONED_AFTER_MS

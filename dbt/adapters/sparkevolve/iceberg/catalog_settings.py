@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from dbt.adapters.sparkevolve import embedded
-from dbt.adapters.sparkevolve.catalog_properties import MAPPINGS, Translation, near_miss, translate
 from dbt.adapters.sparkevolve.errors import ProfileError
-from dbt.adapters.sparkevolve.postgresql import SocketAddressError, jdbc_address
+from dbt.adapters.sparkevolve.iceberg import embedded
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, Translation, near_miss, translate
+from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
 # How long one side waits for the other's lock on a shared SQLite file.

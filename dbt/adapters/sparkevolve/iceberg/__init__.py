@@ -1,0 +1,1 @@
+"""All that is read and written through PyIceberg."""

@@ -1,0 +1,1 @@
+"""The ways to reach Spark: a session in this process, or a Thrift server."""

@@ -1,0 +1,1 @@
+"""The text of statements: no input or output, no dbt."""
