@@ -2,7 +2,6 @@
 
 import re
 import socket
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -13,14 +12,13 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
-from sqlalchemy.exc import OperationalError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError
 from dbt.adapters.sparkevolve.iceberg import outages
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.iceberg.outages import Watch, address, may_be_outage_in_spark, outage, refusal
+from dbt.adapters.sparkevolve.iceberg.outages import Watch, address
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
@@ -115,50 +113,6 @@ def test_a_catalog_that_hides_a_schema_is_there(
     lake.check()
 
 
-def operational(text: str) -> Exception:
-    return OperationalError("SELECT 1", {}, RuntimeError(text))
-
-
-@pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        (operational("could not translate host name"), "its name cannot be resolved"),
-        (operational("FATAL:  the database system is starting up"), "it is starting or stopping"),
-        (operational("server closed the connection unexpectedly"), "it closed the connection"),
-        (operational("unable to open database file"), "its file cannot be opened"),
-        (operational("database is locked"), None),
-        (operational('FATAL:  password authentication failed for user "me"'), None),
-        (ConnectionRefusedError(111, "x"), "it refuses connections"),
-        (ConnectionResetError(104, "x"), "it closed the connection"),
-        (TimeoutError("x"), "it does not answer"),
-        (socket.gaierror(-2, "x"), "its name cannot be resolved"),
-        (FileNotFoundError("connection refused"), None),
-        (ValueError("connection refused"), None),
-    ],
-)
-def test_what_is_an_outage(error: Exception, reason: str | None) -> None:
-    assert outage(error) == reason
-
-
-@pytest.mark.parametrize(("status", "reason"), [(503, "it answers with HTTP 503"), (500, None), (404, None)])
-def test_an_answer_is_an_outage_only_if_a_gateway_gives_it(status: int, reason: str | None) -> None:
-    from pyiceberg.exceptions import ServerError
-    from requests import HTTPError, Response
-
-    response = Response()
-    response.status_code = status
-    error = ServerError("x")
-    error.__cause__ = HTTPError("connection refused", response=response)
-    assert outage(error) == reason
-
-
-def test_a_refusal_is_no_outage() -> None:
-    error = operational('connection to server failed: FATAL:  password authentication failed for user "me"\n')
-    assert refusal(error) == 'it refuses: password authentication failed for user "me"'
-    assert refusal(sqlite3.OperationalError("no")) == "its file cannot be opened (no)"
-    assert refusal(ValueError("no")) is None
-
-
 @pytest.mark.parametrize(
     ("given", "text"),
     [
@@ -174,18 +128,6 @@ def test_a_refusal_is_no_outage() -> None:
 )
 def test_an_address_has_no_secret(given: dict[str, str], text: str) -> None:
     assert address(given) == text
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect: jdbc:postgresql", True),
-        ("Connect to http://h:1 [h/127.0.0.1] failed: Connection refused", True),
-        ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `t` cannot be found.", False),
-    ],
-)
-def test_what_may_be_an_outage_in_spark(message: str, expected: bool) -> None:
-    assert may_be_outage_in_spark(message) == expected
 
 
 class Failing:

@@ -17,9 +17,10 @@ from sqlalchemy.engine import URL
 
 from dbt.adapters.sparkevolve import redaction
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import ProfileError, SchemaCommitError, StatementError, short_message
+from dbt.adapters.sparkevolve.errors import ProfileError, SchemaCommitError, StatementError
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.redaction import clean, is_secret_key, learn, safe
 
 SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "catalog": "lake"}

@@ -1,11 +1,9 @@
-"""What a Thrift session is opened with, and what a server's exception says."""
+"""What a Thrift session is opened with."""
 
 from typing import Any
 
-import pytest
-
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.spark.thrift import server_message, thrift_configuration
+from dbt.adapters.sparkevolve.spark.thrift import thrift_configuration
 
 
 def configuration(**given: Any) -> dict[str, str]:
@@ -35,24 +33,3 @@ def test_what_the_profile_says_wins_in_a_thrift_session() -> None:
 def test_no_catalog_property_is_sent_to_the_server() -> None:
     sent = configuration(catalog_properties={"type": "rest", "uri": "http://h", "token": "hidden"})
     assert sent == configuration()
-
-
-class _Status:
-    errorMessage = "told by the server"
-
-
-class _Response:
-    status = _Status()
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (RuntimeError(_Response()), "told by the server"),
-        (RuntimeError("plain"), "plain"),
-        (RuntimeError(), ""),
-        (OSError(111, "refused"), "[Errno 111] refused"),
-    ],
-)
-def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Exception, text: str) -> None:
-    assert server_message(error) == text

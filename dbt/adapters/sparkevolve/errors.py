@@ -1,36 +1,18 @@
 """Exceptions of dbt-sparkevolve. Each keeps its facts as attributes, so that nobody has to parse its text."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.sparkevolve.messages import clocks_that_differ, is_log_unsorted, is_out_of_memory
 from dbt.adapters.sparkevolve.redaction import clean
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.changes import Change
     from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-
-# What a Spark server puts around the message: its own exception, the job's, the class of the one that
-# matters (whose name in brackets follows again), the frames of the stack, the plan tree.
-_FRAME = re.compile(r"^\s+(?:at [\w$.<>/]+\(|\.\.\. \d+ more|Suppressed: )|^JVM stacktrace:", re.MULTILINE)
-_SERVER = re.compile(
-    r"^(?:[\w.$]+(?:Exception|Error): +)?(?:Error running query|Failed to open new session): +"
-)
-# Of Spark's own threads, in front of the text of the cause, or with nothing but the cause after it.
-_AWAIT = re.compile(r"^(?:[\w.$]+: +)?Exception thrown in awaitResult: *\n?")
-_JOB = re.compile(
-    r"^(?:[\w.$]+: )?Job aborted due to stage failure: .*?most recent failure: Lost task .*?"
-    r"\(TID \d+\) \([^)]*\): ",
-    re.DOTALL,
-)
-_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
-_PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
-_LONGEST = 2000
 
 
 class SparkEvolveError(DbtRuntimeError):
@@ -733,16 +715,16 @@ class StatementError(DbtDatabaseError):
 
 def _advice(message: str) -> list[str]:
     """Return what helps against an error whose own text does not say so."""
-    found = [_MORE_MEMORY] if _OUT_OF_MEMORY.search(message) else []
-    clocks = _CLOCKS.search(message)
+    found = [_MORE_MEMORY] if is_out_of_memory(message) else []
+    clocks = clocks_that_differ(message)
     if clocks is not None:
-        behind, ahead = _moment(clocks[1]), _moment(clocks[2])
+        behind, ahead = clocks
         found.append(
             f"Spark's clock says {behind}, and somebody has committed to the table at {ahead}: Iceberg "
             "refuses a commit that is more than a minute behind the last one. Set the clock that is wrong; "
             "if it was the other one, commits succeed again from that time on."
         )
-    if _UNSORTED.search(message):
+    if is_log_unsorted(message):
         found.append(
             "Somebody has committed to the table with a clock that was behind, and Iceberg cannot read that. "
             "An older metadata file of the table can be registered in the catalog instead."
@@ -750,21 +732,6 @@ def _advice(message: str) -> list[str]:
     return found
 
 
-def _moment(milliseconds: str) -> str:
-    try:
-        return datetime.fromtimestamp(int(milliseconds) / 1000, timezone.utc).isoformat(timespec="seconds")
-    except (ValueError, OverflowError, OSError):
-        # Some writers give microseconds, which are years that no calendar has.
-        return f"{milliseconds} ms after 1970"
-
-
-# What Iceberg says of times, in milliseconds since the epoch, that go back.
-_CLOCKS = re.compile(r"Invalid update timestamp (\S+): before [a-z -]+ (\d\S*)")
-_UNSORTED = re.compile("Expected sorted (?:snapshot|previous metadata) log entries")
-
-
-# A Spark that has run out of memory may say so, or end before it can.
-_OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit exceeded")
 _MORE_MEMORY = (
     "Spark ran out of memory. Give it more (`spark.driver.memory`, in `spark_config` with `method: session`),"
     " or look at what the query collects into one row or one task."
@@ -869,54 +836,6 @@ class ConnectionLostError(SparkEvolveError):
             "running it, so it was not sent again: look at the table, then run the model again."
         )
         self.statement = statement
-
-
-# What Iceberg says in Spark when somebody else has committed first, or has removed the branch of a run, or
-# when it cannot tell who has.
-_CONFLICT = re.compile(
-    r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
-    r"|cannot use branch \(does not exist\)|stale table metadata|CommitFailedException"
-    r"|CommitStateUnknownException|SQLITE_BUSY|database is locked",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
-def is_conflict(message: str) -> bool:
-    """Tell whether a statement failed because another writer committed to its table at the same time."""
-    return _CONFLICT.search(message) is not None
-
-
-_SNAPSHOT_GONE = re.compile(
-    r"unknown snapshot|cannot find snapshot|snapshot .{0,40}does not exist", re.IGNORECASE
-)
-
-
-def is_snapshot_gone(message: str) -> bool:
-    """Tell whether a statement failed because the snapshot that it starts from has expired meanwhile."""
-    return _SNAPSHOT_GONE.search(message) is not None
-
-
-def short_message(text: str) -> str:
-    """Return the part of an engine's error text that a person reads, at most 2,000 characters.
-
-    Stack traces and plan trees are cut off, and secrets are masked. Where the message
-    hides its cause (``[INTERNAL_ERROR] The Spark SQL phase optimization failed``), the last cause follows.
-    """
-    heads: list[str] = []
-    for part in re.split(r"^Caused by: ", clean(text), flags=re.MULTILINE):
-        head = _FRAME.split(part, maxsplit=1)[0].replace("\nDriver stacktrace:", "").strip()
-        for noise in (_SERVER, _AWAIT, _JOB, _CLASS):
-            head = noise.sub("", head, count=1)
-        head = _PLAN.sub(r"\1", head).strip()
-        if head and not any(head in known for known in heads):
-            heads = [known for known in heads if known not in head] + [head]
-    message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:]) or clean(text).strip()
-    return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
-
-
-def answer_of(exc: BaseException | None) -> str:
-    """Return an exception's text, see ``short_message``, or the name of its class if it has none."""
-    return short_message(str(exc)) or type(exc).__name__
 
 
 def _cleaned(args: tuple[Any, ...]) -> tuple[Any, ...]:

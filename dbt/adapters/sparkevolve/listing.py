@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
+from dbt.adapters.sparkevolve.messages import has_nothing_to_list
 from dbt.adapters.sparkevolve.relation import namespace, schema_name, schema_problem
 
 if TYPE_CHECKING:
@@ -117,8 +118,7 @@ class ListingAdapter(SparkAdapter):
         try:
             _, rows = self.execute(sql, fetch=True)
         except DbtRuntimeError as exc:
-            absent = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
-            if any(sign in str(exc) for sign in absent):
+            if has_nothing_to_list(str(exc)):
                 return frozenset()
             raise
         # namespace, name, isTemporary

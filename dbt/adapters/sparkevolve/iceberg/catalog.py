@@ -13,12 +13,9 @@ from dbt_common.exceptions import DbtRuntimeError
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType, MetastoreCatalog
 from pyiceberg.exceptions import (
-    CommitFailedException,
     NoSuchNamespaceError,
     NoSuchPropertyException,
     NoSuchTableError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
     ValidationError,
 )
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
@@ -45,7 +42,6 @@ from dbt.adapters.sparkevolve.errors import (
     StagedBatchGoneError,
     TableChangedError,
     UnreadableTableError,
-    answer_of,
 )
 from dbt.adapters.sparkevolve.evolution.history import former_fields
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
@@ -56,7 +52,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
 from dbt.adapters.sparkevolve.iceberg.guards import commit
-from dbt.adapters.sparkevolve.iceberg.outages import Watch, may_be_outage_in_spark, outage, refusal
+from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.publication import (
     Base,
     Head,
@@ -82,6 +78,14 @@ from dbt.adapters.sparkevolve.iceberg.schema_commits import (
 )
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.messages import (
+    answer_of,
+    is_conflict_in_pyiceberg,
+    may_be_outage_in_spark,
+    outage,
+    refusal,
+    what_is_invalid,
+)
 from dbt.adapters.sparkevolve.redaction import shows_no_secret
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
 
@@ -237,7 +241,7 @@ class IcebergCatalog:
             return None
         except (ValidationError, InvalidModel) as exc:
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
-            raise UnreadableTableError(str(relation), _what_is_invalid(exc)) from exc
+            raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
 
     def find_readable(self, relation: BaseRelation) -> Table | None:
         """Return the table; None also if PyIceberg cannot read its metadata, and Spark has to be asked."""
@@ -553,7 +557,7 @@ class IcebergCatalog:
                     lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms)
                 )
             except Exception as exc:
-                if _is_conflict(exc):
+                if is_conflict_in_pyiceberg(exc):
                     raise
                 lost = exc
                 try:
@@ -645,7 +649,7 @@ class IcebergCatalog:
                 raise
             except Exception as exc:
                 reason = outage(exc)
-                if _is_conflict(exc):
+                if is_conflict_in_pyiceberg(exc):
                     if conflicts == retries:
                         answer = answer_of(exc)
                         raise CommitConflictError(str(relation), retries + 1, answer, wanted=wanted) from exc
@@ -660,26 +664,6 @@ class IcebergCatalog:
                     # What waits for the catalog is the next look at the table.
                     self._cancellation.pause(wait_seconds(outages))
                     outages += 1
-
-
-def _what_is_invalid(exc: BaseException) -> str:
-    """Return what is wrong with the metadata of a table, in PyIceberg's words."""
-    model = exc if isinstance(exc, InvalidModel) else exc.__cause__
-    if not isinstance(model, InvalidModel):
-        return answer_of(exc).rstrip(".")
-    return "; ".join(dict.fromkeys(str(e["msg"]).removeprefix("Value error, ") for e in model.errors()))
-
-
-def _is_conflict(exc: Exception) -> bool:
-    """Tell whether something failed because someone else committed first, or because the catalog is busy.
-
-    PyIceberg 0.12 reports some conflicts as a plain ValueError with this text. A catalog that answers 429 or
-    503 asks to be asked again; each attempt looks first whether the one before has been made after all.
-    """
-    retryable = (CommitFailedException, TooManyRequestsError, ServiceUnavailableError)
-    return isinstance(exc, retryable) or (
-        isinstance(exc, ValueError) and "Cannot add snapshot with sequence number" in str(exc)
-    )
 
 
 def _give_each_thread_a_connection(catalog: Catalog) -> None:

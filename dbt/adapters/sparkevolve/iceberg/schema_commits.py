@@ -22,6 +22,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
 from dbt.adapters.sparkevolve.iceberg import guards
+from dbt.adapters.sparkevolve.times import iso
 
 COMMENT_PROPERTY = "comment"
 
@@ -86,11 +87,6 @@ def _schema_update(transaction: Transaction) -> Iterator[UpdateSchema]:
         transaction.remove_properties(*outdated)
     if changed:
         transaction.set_properties(changed)
-
-
-def iso(moment: datetime) -> str:
-    """Return a time to the second, with its offset."""
-    return moment.isoformat(timespec="seconds")
 
 
 def _in_short(table: Table, seen_ms: int, changes: Sequence[Change] = ()) -> Table:

@@ -1,7 +1,6 @@
 """All schemas that a table has had, when, and by which run."""
 
 import json
-from datetime import datetime, timezone
 from typing import Any
 
 from pyiceberg.schema import Schema
@@ -11,7 +10,7 @@ from pyiceberg.table import Table
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.types import type_text
-from dbt.adapters.sparkevolve.iceberg.schema_commits import iso
+from dbt.adapters.sparkevolve.times import iso_of
 
 
 def schema_history(table: Table) -> list[dict[str, Any]]:
@@ -28,7 +27,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
             {
                 "schema_id": schema.schema_id,
                 "is_current": schema.schema_id == table.metadata.current_schema_id,
-                "at": entry.at if entry else _moment(seen_ms) if seen_ms else "",
+                "at": entry.at if entry else (iso_of(seen_ms) or "") if seen_ms else "",
                 "invocation_id": entry.invocation_id if entry else "",
                 "source": entry.source if entry else "",
                 "changes": list(schema_changes(previous, schema)),
@@ -45,7 +44,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         history.append(
             {
                 **back,
-                "at": _moment(_current_since(table, sightings)),
+                "at": iso_of(_current_since(table, sightings)) or "",
                 "invocation_id": "",
                 "source": "",
                 "changes": list(schema_changes(previous, current)),
@@ -100,10 +99,3 @@ def _first_seen(table: Table, sightings: list[tuple[int, int]]) -> dict[int, int
             known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
             seen[snapshot.schema_id] = min(known, snapshot.timestamp_ms)
     return seen
-
-
-def _moment(milliseconds: int) -> str:
-    try:
-        return iso(datetime.fromtimestamp(milliseconds / 1000, timezone.utc))
-    except (ValueError, OverflowError, OSError):
-        return ""  # of a writer that gave microseconds: no calendar has such years

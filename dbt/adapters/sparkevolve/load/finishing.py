@@ -25,6 +25,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
+from dbt.adapters.sparkevolve.messages import is_grant_unknown, is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql import sqltext, statements
 
@@ -33,10 +34,7 @@ if TYPE_CHECKING:
 
 logger = AdapterLogger("SparkEvolve")
 
-# How Spark's own parser answers a GRANT: 3.5 in the first way, 4 in the second.
-_NO_GRANTS = re.compile(r"Operation not allowed: GRANT|INVALID_STATEMENT_OR_CLAUSE.*\bGRANT\b", re.DOTALL)
 _PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
-_NOT_FOUND = re.compile(r"TABLE_OR_VIEW_NOT_FOUND|Table or view not found", re.IGNORECASE)
 # First words of statements that change no table, view or file.
 _READING = frozenset(
     {"SET", "RESET", "USE", "SELECT", "VALUES", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "REFRESH"}
@@ -191,7 +189,7 @@ class FinishingAdapter(IncrementalAdapter):
             super().execute(f"EXPLAIN GRANT SELECT ON TABLE {relation} TO {names.quote('nobody')}")
         except DbtRuntimeError as exc:
             # Any other answer, such as of an extension that cannot explain a GRANT, leaves it to the GRANT.
-            if _NO_GRANTS.search(str(exc)):
+            if is_grant_unknown(str(exc)):
                 raise GrantsError(
                     str(relation),
                     "this Spark has no GRANT (its parser does not know the statement; an authoriser such as "
@@ -273,7 +271,7 @@ class FinishingAdapter(IncrementalAdapter):
                 f"effect: readers of {load.target} do not see the rows that this run was to replace until it "
                 "runs again."
             )
-        if node.gone is not None and _NOT_FOUND.search(text):
+        if node.gone is not None and is_relation_not_found(text):
             return DbtRuntimeError(
                 f"{text}\n{node.gone} was there when dbt compiled the model, and has been dropped or "
                 "replaced since, by a hook of this run or by another writer. Nothing was loaded."

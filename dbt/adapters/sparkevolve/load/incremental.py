@@ -24,8 +24,6 @@ from dbt.adapters.sparkevolve.errors import (
     RepeatedKeyError,
     RunCancelledError,
     TableChangedError,
-    is_conflict,
-    is_snapshot_gone,
 )
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
@@ -45,6 +43,7 @@ from dbt.adapters.sparkevolve.load.loading import (
     plan_batch,
 )
 from dbt.adapters.sparkevolve.load.planning import PlanningAdapter, refuse_unreadable
+from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.sql_settings import may_lack_names, whole_plans
 from dbt.adapters.sparkevolve.sql import statements, storable
@@ -410,13 +409,13 @@ class IncrementalAdapter(PlanningAdapter):
             load = self._node.load
             if load is None or sql.strip() not in load.steps:
                 raise
-            if load.merge_key is not None and "MERGE_CARDINALITY_VIOLATION" in str(exc):
+            if load.merge_key is not None and is_merge_ambiguous(str(exc)):
                 raise self._repeated_key(load) from exc
             self._see_what_others_did(load, exc)
             if _is_overtaken(load, sql, exc):
                 return _done()
             step = _step(load, sql)
-            if step is None or not is_conflict(str(exc)):
+            if step is None or not is_conflict_in_spark(str(exc)):
                 raise
             return self._try_again(load, step)
 
@@ -452,7 +451,11 @@ class IncrementalAdapter(PlanningAdapter):
             try:
                 return self._run_steps(load, step)
             except DbtRuntimeError as exc:
-                if isinstance(exc, ConnectionLostError) or number == retries or not is_conflict(str(exc)):
+                if (
+                    isinstance(exc, ConnectionLostError)
+                    or number == retries
+                    or not is_conflict_in_spark(str(exc))
+                ):
                     raise
         raise AssertionError("retries is negative")
 

@@ -13,11 +13,12 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import SettingError, StatementError, short_message
+from dbt.adapters.sparkevolve.errors import SettingError, StatementError
+from dbt.adapters.sparkevolve.messages import server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.session import SESSIONS, SessionHandle
 from dbt.adapters.sparkevolve.spark.sql_settings import changes_settings, check_settings, value_instead
-from dbt.adapters.sparkevolve.spark.thrift import open_thrift, server_message
+from dbt.adapters.sparkevolve.spark.thrift import open_thrift
 
 logger = AdapterLogger("SparkEvolve")
 

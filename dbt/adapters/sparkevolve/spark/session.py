@@ -27,10 +27,10 @@ from dbt.adapters.sparkevolve.errors import (
     SessionEndedError,
     StatementError,
     UnsupportedVersionError,
-    short_message,
 )
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, CatalogSettings
+from dbt.adapters.sparkevolve.messages import is_spark_stopped, is_without_answer, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, one_at_a_time
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
@@ -43,7 +43,6 @@ logger = AdapterLogger("SparkEvolve")
 
 # Spark before 4.0 cannot be told to stop what has not begun: a statement may have many jobs.
 _CANCEL_AGAIN_SECONDS = 0.2
-_SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
 
 # Iceberg's Spark runtime by Spark line: the newest that there is for it. 1.11 is the oldest whose JDBC
 # catalog can share a SQLite file (apache/iceberg #15462), and it needs Java 17.
@@ -668,10 +667,9 @@ def _has_ended(message: str, exc: Exception) -> bool:
     """Tell whether an exception means that Spark's process has ended, or is about to."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
-    if isinstance(exc, (ConnectionError, Py4JNetworkError)) or _SHUT_DOWN.search(message):
+    if isinstance(exc, (ConnectionError, Py4JNetworkError)) or is_spark_stopped(message):
         return True
-    # What py4j raises if no answer came at all; one that came has a trace, or a class of its own.
-    return type(exc) is Py4JError and "Trace:" not in message
+    return type(exc) is Py4JError and is_without_answer(message)
 
 
 def _message_of(exc: Exception) -> str:

@@ -13,7 +13,8 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError, short_message
+from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError
+from dbt.adapters.sparkevolve.messages import is_result_without_columns, server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.session import literal_value
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
@@ -178,7 +179,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
             raise ConnectionLostError("", f"{type(exc).__name__}: {exc}") from safe(exc)
         except TypeError as exc:
             # Spark 3.5's server sends no columns after a statement without a result: PyHive cannot read it.
-            if "'NoneType' object is not iterable" not in str(exc):
+            if not is_result_without_columns(exc):
                 raise
             return []
 
@@ -316,9 +317,3 @@ def thrift_configuration(credentials: SparkEvolveCredentials) -> dict[str, str]:
         **credentials.server_side_parameters,
     }
     return {f"set:hiveconf:{name}": value for name, value in settings.items()}
-
-
-def server_message(exc: Exception) -> str:
-    """Return the server's message in an exception of PyHive, or the exception's own text."""
-    status = getattr(exc.args[0], "status", None) if exc.args else None
-    return str(getattr(status, "errorMessage", None) or exc)

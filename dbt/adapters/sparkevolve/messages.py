@@ -1,0 +1,326 @@
+"""What the error texts of other programs mean: of Spark, Iceberg, PyHive, py4j, PyIceberg, and databases.
+
+Nothing else in this package looks into an error that another program wrote. Each function says whose text
+it knows, and of which versions.
+"""
+
+import re
+import socket
+from collections.abc import Iterator
+
+from pydantic import ValidationError as InvalidModel
+from pyiceberg.exceptions import CommitFailedException, ServiceUnavailableError, TooManyRequestsError
+
+from dbt.adapters.sparkevolve.redaction import clean
+from dbt.adapters.sparkevolve.times import iso_of
+
+# The part of an answer that a person reads
+
+# What a Spark server puts around the message: its own exception, the job's, the class of the one that
+# matters (whose name in brackets follows again), the frames of the stack, the plan tree.
+_FRAME = re.compile(r"^\s+(?:at [\w$.<>/]+\(|\.\.\. \d+ more|Suppressed: )|^JVM stacktrace:", re.MULTILINE)
+_SERVER = re.compile(
+    r"^(?:[\w.$]+(?:Exception|Error): +)?(?:Error running query|Failed to open new session): +"
+)
+# Of Spark's own threads, in front of the text of the cause, or with nothing but the cause after it.
+_AWAIT = re.compile(r"^(?:[\w.$]+: +)?Exception thrown in awaitResult: *\n?")
+_JOB = re.compile(
+    r"^(?:[\w.$]+: )?Job aborted due to stage failure: .*?most recent failure: Lost task .*?"
+    r"\(TID \d+\) \([^)]*\): ",
+    re.DOTALL,
+)
+_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
+_PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
+_LONGEST = 2000
+
+
+def short_message(text: str) -> str:
+    """Return the part of an engine's error text that a person reads, at most 2,000 characters.
+
+    Stack traces and plan trees of Spark 3.5 to 4.1 are cut off, and secrets are masked. Where the message
+    hides its cause (``[INTERNAL_ERROR] The Spark SQL phase optimization failed``), the last cause follows.
+    """
+    heads: list[str] = []
+    for part in re.split(r"^Caused by: ", clean(text), flags=re.MULTILINE):
+        head = _FRAME.split(part, maxsplit=1)[0].replace("\nDriver stacktrace:", "").strip()
+        for noise in (_SERVER, _AWAIT, _JOB, _CLASS):
+            head = noise.sub("", head, count=1)
+        head = _PLAN.sub(r"\1", head).strip()
+        if head and not any(head in known for known in heads):
+            heads = [known for known in heads if known not in head] + [head]
+    message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:]) or clean(text).strip()
+    return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
+
+
+def answer_of(exc: BaseException | None) -> str:
+    """Return an exception's text, see ``short_message``, or the name of its class if it has none."""
+    return short_message(str(exc)) or type(exc).__name__
+
+
+# Spark
+
+_OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit exceeded")
+_SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
+# Spark 3.5 in the first way, 4 in the second.
+_NO_GRANTS = re.compile(r"Operation not allowed: GRANT|INVALID_STATEMENT_OR_CLAUSE.*\bGRANT\b", re.DOTALL)
+_RELATION_NOT_FOUND = re.compile("TABLE_OR_VIEW_NOT_FOUND|Table or view not found", re.IGNORECASE)
+_NOTHING_TO_LIST = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
+
+
+def is_out_of_memory(message: str) -> bool:
+    """Tell whether a statement failed because Spark's Java had no memory left (Java 17 and 21).
+
+    A Spark that has run out of memory may say so, or end before it can.
+    """
+    return _OUT_OF_MEMORY.search(message) is not None
+
+
+def is_spark_stopped(message: str) -> bool:
+    """Tell whether a call failed because Spark's context was stopped (Spark 3.5 to 4.1)."""
+    return _SHUT_DOWN.search(message) is not None
+
+
+def is_grant_unknown(message: str) -> bool:
+    """Tell whether Spark's own parser has refused a GRANT, which it does not know (Spark 3.5 and 4)."""
+    return _NO_GRANTS.search(message) is not None
+
+
+def is_relation_not_found(message: str) -> bool:
+    """Tell whether a statement names a table or view that is not there (Spark 3.5 and 4)."""
+    return _RELATION_NOT_FOUND.search(message) is not None
+
+
+def has_nothing_to_list(message: str) -> bool:
+    """Tell whether SHOW TABLES or VIEWS failed because there is no such schema, or the catalog has no views.
+
+    Spark 3.4 and newer name the error's class; Iceberg's REST catalog says it in its own words.
+    """
+    return any(sign in message for sign in _NOTHING_TO_LIST)
+
+
+def is_merge_ambiguous(message: str) -> bool:
+    """Tell whether a MERGE failed because several rows match one of the table (Spark 3.5 and 4)."""
+    return "MERGE_CARDINALITY_VIOLATION" in message
+
+
+# py4j and PyHive
+
+
+def is_without_answer(message: str) -> bool:
+    """Tell whether the text of a plain ``Py4JError`` is of a call that Java has not answered (py4j 0.10.9).
+
+    An answer has Java's trace in it, or comes as a class of its own.
+    """
+    return "Trace:" not in message
+
+
+def server_message(exc: Exception) -> str:
+    """Return the server's message in an exception of PyHive 0.7, or the exception's own text."""
+    status = getattr(exc.args[0], "status", None) if exc.args else None
+    return str(getattr(status, "errorMessage", None) or exc)
+
+
+def is_result_without_columns(exc: TypeError) -> bool:
+    """Tell whether PyHive 0.7 has failed to read a result without columns.
+
+    Spark 3.5's server sends one after a statement that returns nothing.
+    """
+    return "'NoneType' object is not iterable" in str(exc)
+
+
+# Iceberg, in Spark
+
+# When somebody else has committed first, or has removed the branch of a run, or when it cannot tell who has.
+_CONFLICT = re.compile(
+    r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
+    r"|cannot use branch \(does not exist\)|stale table metadata|CommitFailedException"
+    r"|CommitStateUnknownException|SQLITE_BUSY|database is locked",
+    re.IGNORECASE | re.DOTALL,
+)
+_SNAPSHOT_GONE = re.compile(
+    r"unknown snapshot|cannot find snapshot|snapshot .{0,40}does not exist", re.IGNORECASE
+)
+# Times in milliseconds since the epoch.
+_CLOCKS = re.compile(r"Invalid update timestamp (\S+): before [a-z -]+ (\d\S*)")
+_UNSORTED = re.compile("Expected sorted (?:snapshot|previous metadata) log entries")
+
+
+def is_conflict_in_spark(message: str) -> bool:
+    """Tell whether a statement failed because another writer committed to its table at the same time.
+
+    Texts of Iceberg 1.10 to 1.12, and of the SQLite driver that its JDBC catalog uses.
+    """
+    return _CONFLICT.search(message) is not None
+
+
+def is_snapshot_gone(message: str) -> bool:
+    """Tell whether a statement failed because the snapshot that it starts from has expired meanwhile.
+
+    Texts of Iceberg 1.10 to 1.12.
+    """
+    return _SNAPSHOT_GONE.search(message) is not None
+
+
+def clocks_that_differ(message: str) -> tuple[str, str] | None:
+    """Return Spark's time and the later one of another writer, if Iceberg refused a commit for them.
+
+    Texts of Iceberg 1.10 to 1.12. A time that no calendar has is returned in milliseconds.
+    """
+    found = _CLOCKS.search(message)
+    return None if found is None else (_moment(found[1]), _moment(found[2]))
+
+
+def _moment(milliseconds: str) -> str:
+    moment = iso_of(int(milliseconds)) if milliseconds.isdecimal() else None
+    return moment or f"{milliseconds} ms after 1970"
+
+
+def is_log_unsorted(message: str) -> bool:
+    """Tell whether Iceberg (1.10 to 1.12) cannot read a table whose logs a wrong clock has mixed up."""
+    return _UNSORTED.search(message) is not None
+
+
+# PyIceberg
+
+
+def is_conflict_in_pyiceberg(exc: Exception) -> bool:
+    """Tell whether something failed because someone else committed first, or because the catalog is busy.
+
+    PyIceberg 0.12 reports some conflicts as a plain ValueError with this text. A catalog that answers 429 or
+    503 asks to be asked again; each attempt looks first whether the one before has been made after all.
+    """
+    retryable = (CommitFailedException, TooManyRequestsError, ServiceUnavailableError)
+    return isinstance(exc, retryable) or (
+        isinstance(exc, ValueError) and "Cannot add snapshot with sequence number" in str(exc)
+    )
+
+
+def what_is_invalid(exc: BaseException) -> str:
+    """Return what is wrong with the metadata of a table, in the words of PyIceberg 0.12.
+
+    Args:
+        exc: pydantic's error, or one of PyIceberg's with that as its cause.
+    """
+    model = exc if isinstance(exc, InvalidModel) else exc.__cause__
+    if not isinstance(model, InvalidModel):
+        return answer_of(exc).rstrip(".")
+    return "; ".join(dict.fromkeys(str(e["msg"]).removeprefix("Value error, ") for e in model.errors()))
+
+
+# Catalogs that are away
+
+# Answers of a gateway, or of a server that is starting, stopping or asked too often. Others are answers.
+_HTTP_AWAY = (429, 502, 503, 504)
+# What libraries say, each in its own words; the first that fits tells most.
+_REASONS = {
+    "its name cannot be resolved": re.compile(
+        "could not translate host name|name resolution|Name or service not known|getaddrinfo failed"
+        "|No address associated|nodename nor servname|failed to resolve|UnknownHostException",
+        re.IGNORECASE,
+    ),
+    "it refuses connections": re.compile("refused|Could not connect to any of", re.IGNORECASE),
+    "it is starting or stopping": re.compile(
+        "is starting up|is shutting down|terminating connection|not yet accepting", re.IGNORECASE
+    ),
+    "it does not answer": re.compile("timed? ?out|timeout expired|did not answer", re.IGNORECASE),
+    "there is no way to it": re.compile("no route to host|unreachable", re.IGNORECASE),
+    "it closed the connection": re.compile(
+        "closed the connection|connection .*closed|Connection reset|Connection aborted|read 0 bytes"
+        "|broken pipe|SSL SYSCALL error|Bad file descriptor|could not receive data|could not send data",
+        re.IGNORECASE,
+    ),
+}
+_FILE = re.compile("unable to open database file|disk I/O error|readonly database|not a database")
+# What Spark says when its Java library cannot reach the catalog.
+_SPARK = re.compile(
+    r"UncheckedSQLException|HttpHostConnectException|ConnectException|Connect to .* failed"
+    r"|UnknownHostException|Connection (?:to \S+ )?refused|SocketTimeoutException|PSQLException"
+    r"|MetaException|TTransportException"
+    r"|Cannot (?:connect|communicate)|Failed to connect|RuntimeMetaException|SQLITE_CANTOPEN"
+)
+# By name: which of these libraries is there depends on the catalog.
+_MAY_BE_OUTAGE = {
+    "requests.ConnectionError",
+    "requests.Timeout",
+    "urllib3.HTTPError",
+    "sqlalchemy.OperationalError",
+    "sqlalchemy.InterfaceError",
+    "psycopg2.OperationalError",
+    "thrift.TTransportException",
+    "botocore.HTTPClientError",
+}
+
+
+def outage(exc: BaseException) -> str | None:
+    """Return why a catalog could not be reached, in a few words; None if it was reached.
+
+    Knows the clients that PyIceberg 0.12 has for its catalogs: requests, SQLAlchemy with psycopg2 or SQLite,
+    Thrift, botocore.
+    """
+    for part in _chain(exc):
+        answer = getattr(part, "response", None)
+        status = getattr(answer, "status_code", None)
+        if isinstance(status, int):
+            return f"it answers with HTTP {status}" if status in _HTTP_AWAY else None
+        if not _may_be_outage(part):
+            continue
+        text = str(part)
+        if _FILE.search(text):
+            return "its file cannot be opened"
+        for reason, pattern in _REASONS.items():
+            if pattern.search(text):
+                return reason
+        if isinstance(part, ConnectionRefusedError):
+            return "it refuses connections"
+        if isinstance(part, TimeoutError):
+            return "it does not answer"
+        if isinstance(part, socket.gaierror):
+            return "its name cannot be resolved"
+        if isinstance(part, ConnectionError):
+            return "it closed the connection"
+    return None
+
+
+def refusal(exc: BaseException) -> str | None:
+    """Return in short why a catalog that answers, or its file, lets nobody in; None if it is not that."""
+    for part in _chain(exc):
+        names = _class_names(part)
+        if "sqlalchemy.DBAPIError" in names:
+            said = str(getattr(part, "orig", part)).strip().splitlines()[0]
+            return f"it refuses: {said.rpartition('FATAL:')[2].strip()}"
+        if "pyiceberg.RESTError" in names:
+            return f"it refuses: {answer_of(part)}"
+        if "sqlite3.Error" in names or (isinstance(part, OSError) and part.filename is not None):
+            return f"its file cannot be opened ({part})"
+    return None
+
+
+def may_be_outage_in_spark(message: str) -> bool:
+    """Tell whether a statement may have failed because Spark could not reach the catalog.
+
+    Texts of the clients that Iceberg 1.10 to 1.12 has for its catalogs.
+    """
+    return _SPARK.search(message) is not None
+
+
+def _may_be_outage(exc: BaseException) -> bool:
+    if isinstance(exc, ConnectionError | TimeoutError | socket.gaierror):
+        return True
+    return bool(_class_names(exc) & _MAY_BE_OUTAGE)
+
+
+def _class_names(exc: BaseException) -> set[str]:
+    """Return the names of an exception's classes, each with the package that it is from."""
+    return {f"{kind.__module__.partition('.')[0]}.{kind.__name__}" for kind in type(exc).__mro__}
+
+
+def _chain(exc: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [exc]
+    while waiting:
+        part = waiting.pop(0)
+        if part is None or id(part) in seen:
+            continue
+        seen.add(id(part))
+        yield part
+        waiting += [part.__cause__, part.__context__ if not part.__suppress_context__ else None]

@@ -1,0 +1,382 @@
+"""What the texts of other programs mean, and what of them a person reads."""
+
+import socket
+import sqlite3
+from collections.abc import Callable
+
+import pytest
+from pyiceberg.exceptions import CommitFailedException, ServiceUnavailableError, TooManyRequestsError
+from sqlalchemy.exc import OperationalError
+
+from dbt.adapters.sparkevolve import messages
+from dbt.adapters.sparkevolve.messages import (
+    answer_of,
+    is_conflict_in_pyiceberg,
+    is_snapshot_gone,
+    may_be_outage_in_spark,
+    outage,
+    refusal,
+    server_message,
+    short_message,
+)
+
+PY4J = """\
+org.apache.iceberg.exceptions.ValidationException: Cannot find field 'x' in struct: struct<1: id: \
+optional int>
+\tat org.apache.iceberg.exceptions.ValidationException.check(ValidationException.java:49)
+\tat org.apache.iceberg.expressions.NamedReference.bind(NamedReference.java:46)
+\tat java.base/java.lang.Thread.run(Thread.java:840)
+"""
+
+JOB = """\
+org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 10.0 failed 1 times, \
+most recent failure: Lost task 0.0 in stage 10.0 (TID 98) (node-1 executor driver): \
+java.lang.IllegalArgumentException: Empty name
+\tat org.apache.avro.Schema.validateName(Schema.java:1710)
+\tat org.apache.spark.executor.Executor$TaskRunner.run(Executor.scala:876)
+
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.$anonfun$abortStage$3(DAGScheduler.scala:3122)
+Caused by: java.lang.IllegalArgumentException: Empty name
+\tat org.apache.avro.Schema.validateName(Schema.java:1710)
+\t... 3 more
+"""
+
+INTERNAL = """\
+org.apache.spark.SparkException: [INTERNAL_ERROR] The Spark SQL phase optimization failed with an \
+internal error. \
+You hit a bug in Spark or the Spark plugins you use. SQLSTATE: XX000
+\tat org.apache.spark.SparkException$.internalError(SparkException.scala:107)
+Caused by: java.lang.RuntimeException: outer
+\tat a.b.C.d(C.java:1)
+\t... 5 more
+Caused by: java.lang.NullPointerException: Cannot invoke "Object.hashCode()" because "key" is null
+\tat java.base/java.util.Objects.hash(Objects.java:1)
+"""
+
+ANALYSIS = """\
+[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name `nope` cannot \
+be resolved. \
+Did you mean one of the following? [`id`, `x`]. SQLSTATE: 42703; line 1 pos 7;
+'Project ['nope]
++- SubqueryAlias lake.db.t
+   +- RelationV2[id#1, x#2] lake.db.t lake.db.t
+"""
+
+MISMATCH = """\
+[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] Cannot resolve "(m <=> outer(d.m))" due to data type \
+mismatch: The `<=>` \
+does not support ordering on type "MAP<INT, INT>". SQLSTATE: 42K09; line 2 pos 97;
+'DeleteFromTable exists#1436 []
+:  +- 'Project [1 AS 1#1]
+:     +- RelationV2[m#1]
+"""
+
+TREE = """\
+[INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS] Cannot write to `lake`.`db`.`t`. SQLSTATE: 21S01;
+Project [1 AS id#1]
++- OneRowRelation
+"""
+
+HIVE = """\
+org.apache.hive.service.cli.HiveSQLException: Error running query: [TABLE_OR_VIEW_NOT_FOUND] \
+org.apache.spark.sql.AnalysisException: [TABLE_OR_VIEW_NOT_FOUND] The table or view `db`.`t` cannot be \
+found. \
+SQLSTATE: 42P01; line 1 pos 14;
+'Project [*]
++- 'UnresolvedRelation [db, t], [], false
+
+\tat org.apache.spark.sql.hive.thriftserver.HiveThriftServerErrors$.runningQueryError(X.scala:43)
+\tat java.base/java.security.AccessController.doPrivileged(AccessController.java:712)
+Caused by: org.apache.spark.sql.catalyst.ExtendedAnalysisException: [TABLE_OR_VIEW_NOT_FOUND] The table \
+or view \
+`db`.`t` cannot be found. SQLSTATE: 42P01; line 1 pos 14;
+'Project [*]
++- 'UnresolvedRelation [db, t], [], false
+
+\tat org.apache.spark.sql.catalyst.analysis.package$AnalysisErrorAt.tableNotFound(package.scala:92)
+\t... 19 more
+"""
+
+PYSPARK = """\
+[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0. SQLSTATE: 22012
+== SQL (line 1, position 8) ==
+select 1/0
+       ^^^
+
+JVM stacktrace:
+org.apache.spark.SparkArithmeticException
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.divideByZeroError(QueryExecutionErrors.scala:203)
+"""
+
+CAUSE = """\
+java.lang.RuntimeException: Failed to commit
+\tat a.b.C.d(C.java:1)
+Caused by: java.io.IOException: Failed to commit: no space left on device
+\tat a.b.C.e(C.java:2)
+"""
+
+
+AWAITED = """\
+org.apache.spark.SparkException: Exception thrown in awaitResult: \x20
+Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] no uuid: nope SQLSTATE: P0001
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        pytest.param(AWAITED, "[USER_RAISED_EXCEPTION] no uuid: nope SQLSTATE: P0001", id="another thread"),
+        pytest.param(
+            f"org.apache.spark.SparkException: Exception thrown in awaitResult: {JOB}",
+            "Empty name",
+            id="a job of another thread",
+        ),
+        pytest.param(
+            "org.apache.spark.SparkException: Exception thrown in awaitResult: ",
+            "org.apache.spark.SparkException: Exception thrown in awaitResult:",
+            id="nothing said",
+        ),
+        pytest.param(PY4J, "Cannot find field 'x' in struct: struct<1: id: optional int>", id="py4j"),
+        pytest.param(JOB, "Empty name", id="failed job"),
+        pytest.param(
+            INTERNAL,
+            "[INTERNAL_ERROR] The Spark SQL phase optimization failed with an internal error. You hit a "
+            "bug in Spark "
+            "or the Spark plugins you use. SQLSTATE: XX000\n"
+            'Caused by: Cannot invoke "Object.hashCode()" because "key" is null',
+            id="internal error",
+        ),
+        pytest.param(
+            ANALYSIS,
+            "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column, variable, or function parameter with name "
+            "`nope` cannot be "
+            "resolved. Did you mean one of the following? [`id`, `x`]. SQLSTATE: 42703; line 1 pos 7",
+            id="unresolved plan",
+        ),
+        pytest.param(
+            MISMATCH,
+            '[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] Cannot resolve "(m <=> outer(d.m))" due to data '
+            "type mismatch: "
+            'The `<=>` does not support ordering on type "MAP<INT, INT>". SQLSTATE: 42K09; line 2 pos 97',
+            id="plan of a delete",
+        ),
+        pytest.param(
+            TREE,
+            "[INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS] Cannot write to `lake`.`db`.`t`. "
+            "SQLSTATE: 21S01",
+            id="resolved plan",
+        ),
+        pytest.param(
+            HIVE,
+            "[TABLE_OR_VIEW_NOT_FOUND] The table or view `db`.`t` cannot be found. SQLSTATE: 42P01; line "
+            "1 pos 14",
+            id="thrift",
+        ),
+        pytest.param(
+            PYSPARK,
+            "[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate divisor being 0. SQLSTATE: "
+            "22012\n"
+            "== SQL (line 1, position 8) ==\nselect 1/0\n       ^^^",
+            id="pyspark",
+        ),
+        pytest.param("HiveSQLException: Error running query: short", "short", id="bare class"),
+        pytest.param("  padded \n", "padded", id="white space"),
+        pytest.param("", "", id="empty"),
+        pytest.param(
+            "Two lines\nof it; and a second; sentence", "Two lines\nof it; and a second; sentence", id="lines"
+        ),
+        pytest.param("meet me\nat noon", "meet me\nat noon", id="a line that begins with at"),
+    ],
+)
+def test_of_an_engines_answer_the_message_is_kept(text: str, short: str) -> None:
+    assert short_message(text) == short
+
+
+def test_a_cause_that_says_more_than_the_message_is_told() -> None:
+    assert "no space left on device" in short_message(CAUSE)
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        (
+            "cannot reach jdbc:postgresql://me:hidden@host:5432/db now",
+            "cannot reach jdbc:postgresql://host:5432/db now",
+        ),
+        ("http://hidden@host and https://me:hidden@other/x", "http://host and https://other/x"),
+        ("see https://docs.host/a@b and mail me@host", "see https://docs.host/a@b and mail me@host"),
+        ("two //me@host", "two //me@host"),
+    ],
+)
+def test_a_user_and_password_in_a_url_are_cut_out(text: str, short: str) -> None:
+    assert short_message(text) == short
+
+
+def test_a_password_with_characters_of_a_url_is_cut_out_whole() -> None:
+    assert "hidden" not in short_message("no connection to postgresql://me:hid@hidden@host/db")
+
+
+def test_a_long_message_is_cut() -> None:
+    assert short_message("x" * 2000) == "x" * 2000
+    assert short_message("x" * 2001) == "x" * 2000 + " ..."
+
+
+def test_an_exception_without_a_text_is_told_by_its_class() -> None:
+    assert answer_of(TimeoutError()) == "TimeoutError"
+    assert answer_of(OSError("disk full")) == "disk full"
+
+
+@pytest.mark.parametrize(
+    ("message", "answer"),
+    [
+        ("Cannot set sparkevolve_x to unknown snapshot: 7", True),
+        ("Cannot find snapshot with ID 7", True),
+        ("Cannot commit: stale table metadata", False),
+    ],
+)
+def test_a_snapshot_that_has_expired_is_told_by_its_words(message: str, answer: bool) -> None:
+    assert is_snapshot_gone(message) is answer
+
+
+def operational(text: str) -> Exception:
+    return OperationalError("SELECT 1", {}, RuntimeError(text))
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (operational("could not translate host name"), "its name cannot be resolved"),
+        (operational("FATAL:  the database system is starting up"), "it is starting or stopping"),
+        (operational("server closed the connection unexpectedly"), "it closed the connection"),
+        (operational("unable to open database file"), "its file cannot be opened"),
+        (operational("database is locked"), None),
+        (operational('FATAL:  password authentication failed for user "me"'), None),
+        (ConnectionRefusedError(111, "x"), "it refuses connections"),
+        (ConnectionResetError(104, "x"), "it closed the connection"),
+        (TimeoutError("x"), "it does not answer"),
+        (socket.gaierror(-2, "x"), "its name cannot be resolved"),
+        (FileNotFoundError("connection refused"), None),
+        (ValueError("connection refused"), None),
+    ],
+)
+def test_what_is_an_outage(error: Exception, reason: str | None) -> None:
+    assert outage(error) == reason
+
+
+@pytest.mark.parametrize(("status", "reason"), [(503, "it answers with HTTP 503"), (500, None), (404, None)])
+def test_an_answer_is_an_outage_only_if_a_gateway_gives_it(status: int, reason: str | None) -> None:
+    from pyiceberg.exceptions import ServerError
+    from requests import HTTPError, Response
+
+    response = Response()
+    response.status_code = status
+    error = ServerError("x")
+    error.__cause__ = HTTPError("connection refused", response=response)
+    assert outage(error) == reason
+
+
+def test_a_refusal_is_no_outage() -> None:
+    error = operational('connection to server failed: FATAL:  password authentication failed for user "me"\n')
+    assert refusal(error) == 'it refuses: password authentication failed for user "me"'
+    assert refusal(sqlite3.OperationalError("no")) == "its file cannot be opened (no)"
+    assert refusal(ValueError("no")) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect: jdbc:postgresql", True),
+        ("Connect to http://h:1 [h/127.0.0.1] failed: Connection refused", True),
+        ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `t` cannot be found.", False),
+    ],
+)
+def test_what_may_be_an_outage_in_spark(message: str, expected: bool) -> None:
+    assert may_be_outage_in_spark(message) == expected
+
+
+class _Status:
+    errorMessage = "told by the server"
+
+
+class _Response:
+    status = _Status()
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (RuntimeError(_Response()), "told by the server"),
+        (RuntimeError("plain"), "plain"),
+        (RuntimeError(), ""),
+        (OSError(111, "refused"), "[Errno 111] refused"),
+    ],
+)
+def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Exception, text: str) -> None:
+    assert server_message(error) == text
+
+
+@pytest.mark.parametrize(
+    ("tells", "text"),
+    [
+        (messages.is_spark_stopped, "Job 3 cancelled because SparkContext was shut down"),
+        (messages.is_spark_stopped, "Cannot call methods on a stopped SparkContext."),
+        (messages.is_grant_unknown, "Operation not allowed: GRANT(line 1, pos 8)"),
+        (
+            messages.is_grant_unknown,
+            "[INVALID_STATEMENT_OR_CLAUSE] The statement or clause: GRANT is not valid. SQLSTATE: 42601",
+        ),
+        (messages.is_relation_not_found, "[TABLE_OR_VIEW_NOT_FOUND] The table or view `t` cannot be found."),
+        (messages.is_relation_not_found, "Table or view not found: lake.db.t"),
+        (messages.has_nothing_to_list, "[SCHEMA_NOT_FOUND] The schema `lake`.`db` cannot be found."),
+        (messages.has_nothing_to_list, "Namespace does not exist: db"),
+        (
+            messages.has_nothing_to_list,
+            "[UNSUPPORTED_FEATURE.MISSING_CATALOG_ABILITY] Catalog `lake` does not support views.",
+        ),
+        (
+            messages.is_merge_ambiguous,
+            "[MERGE_CARDINALITY_VIOLATION] The ON search condition of the MERGE statement matched",
+        ),
+        (messages.is_without_answer, "Answer from Java side is empty"),
+        (messages.is_conflict_in_spark, "Cannot commit: stale table metadata"),
+        (
+            messages.is_conflict_in_spark,
+            "Requirement failed: branch main has changed: expected id 1 != 2; Commit failed",
+        ),
+        (messages.is_conflict_in_spark, "Cannot use branch (does not exist): sparkevolve_x"),
+        (messages.is_conflict_in_spark, "[SQLITE_BUSY] The database file is locked (database is locked)"),
+        (messages.is_conflict_in_spark, "Metadata location db/t/v1.json\nto write has changed"),
+        (messages.is_log_unsorted, "[BUG] Expected sorted snapshot log entries."),
+    ],
+)
+def test_what_a_text_means(tells: Callable[[str], bool], text: str) -> None:
+    """That of one sign, and of none of the others."""
+    others = {messages.is_spark_stopped, messages.is_grant_unknown, messages.is_relation_not_found}
+    others |= {messages.has_nothing_to_list, messages.is_merge_ambiguous, messages.is_conflict_in_spark}
+    others |= {messages.is_log_unsorted, messages.is_out_of_memory, messages.is_snapshot_gone}
+    assert tells(text)
+    assert [other.__name__ for other in others - {tells} if other(text)] == []
+    assert not tells("An error occurred while calling o1.sql. Trace:\npy4j.Py4JException: no such method")
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (CommitFailedException("Requirement failed"), True),
+        (TooManyRequestsError("later"), True),
+        (ServiceUnavailableError("later"), True),
+        (ValueError("Cannot add snapshot with sequence number 3 older than last sequence number 3"), True),
+        (ValueError("Cannot add a column"), False),
+        (RuntimeError("Cannot add snapshot with sequence number 3"), False),
+    ],
+)
+def test_what_is_a_conflict_for_pyiceberg(error: Exception, expected: bool) -> None:
+    assert is_conflict_in_pyiceberg(error) is expected
+
+
+def test_pyhive_s_failure_to_read_a_result_without_columns_is_told() -> None:
+    with pytest.raises(TypeError) as raised:
+        list(None)  # type: ignore[call-overload]  # what PyHive does with the columns of such a result
+    assert messages.is_result_without_columns(raised.value)
+    assert not messages.is_result_without_columns(TypeError("unsupported operand"))
