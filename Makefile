@@ -32,7 +32,7 @@ demo: $(VENV)/.installed ## Load five releases of a data set, keep every column,
 test: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/unit
 	@# One process alone downloads Spark's jars on a new machine: two at once would write the same files.
-	$(BIN)/python -m pytest tests/functional/cases/test_a_columns.py::test_a01_add_one_later_remove_one
+	$(BIN)/python -m pytest tests/functional/columns/test_added_and_removed.py::test_add_one_later_remove_one
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/functional
 
 .PHONY: test-unit
@@ -41,7 +41,7 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds
 
 .PHONY: test-thrift
 test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
-	$(BIN)/python -m pytest --profile thrift tests/functional/test_thrift.py tests/functional/test_lost_connections.py tests/functional/test_integration_project.py
+	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell

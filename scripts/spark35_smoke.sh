@@ -10,4 +10,4 @@ grep -v '^pyspark==\|^py4j==' requirements-dev.txt > "$venv/requirements.txt"
 "$venv/bin/pip" install --quiet --requirement "$venv/requirements.txt" 'pyspark>=3.5.9,<3.6'
 "$venv/bin/pip" install --quiet --no-deps --config-settings editable_mode=compat --editable .
 "$venv/bin/python" scripts/provide_java.py
-"$venv/bin/python" -m pytest tests/functional/cases/test_a_columns.py tests/functional/test_integration_project.py
+"$venv/bin/python" -m pytest tests/functional/columns/test_added_and_removed.py tests/functional/test_integration_project.py

@@ -592,7 +592,7 @@ def test_a_lost_answer_after_a_conflict_is_recognised_too(
 def test_two_writers_of_overlapping_columns_end_in_all_of_them(
     settings: CatalogSettings, lake: IcebergCatalog, make_table: MakeTable
 ) -> None:
-    """H06: one adds a, the other b, and both c; both have planned before either commits."""
+    """One adds a, the other b, and both c; both have planned before either commits."""
     target = make_table(columns("id int"))
     both_planned = threading.Barrier(2)
     plans: dict[str, EvolutionPlan] = {}

@@ -77,11 +77,32 @@ def test_what_the_page_says_is_left_out_is_not_run() -> None:
 
 
 def test_each_promise_names_tests_that_there_are() -> None:
-    named = re.findall(r"`((?:tests/\w+/)?\w+\.py)`", (ROOT / "docs" / "promises.md").read_text())
-    missing = [
-        name
-        for name in named
-        if not any((ROOT / place / name).is_file() for place in ("", "tests/unit", "tests/functional"))
-    ]
+    """A promise names a file below ``tests``, or one test of it: ``unit/test_x.py::test_y``."""
+    rows = re.findall(r"^\| .* \| (`.*) \|$", (ROOT / "docs" / "promises.md").read_text(), re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([^`]*)`", row)]
     assert len(named) > 50
-    assert missing == []
+    assert [name for name in named if not _is_there(name)] == []
+
+
+def _is_there(name: str) -> bool:
+    """Return whether a test, or a file of tests, is there."""
+    file, _, test = name.partition("::")
+    path = ROOT / "tests" / file
+    if not file.endswith(".py") or not path.is_file():
+        return False
+    functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+    return not test or test in functions
+
+
+def test_tests_are_named_by_their_subject() -> None:
+    """Codes of lists outside the repository (``test_a01_``, ``test_b_case.py``) say nothing to a reader."""
+    paths = list((ROOT / "tests").rglob("test_*.py"))
+    assert [path.name for path in paths if re.match(r"test_[a-z]\d*_", path.name)] == []
+    names = [name for path in paths for name in _functions(path)]
+    assert [name for name in names if re.match(r"test_[a-z]\d\d+_", name)] == []
+
+
+def _functions(path: Path) -> list[str]:
+    """Return the names of the functions of a file, and of its classes' methods."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]

@@ -1,0 +1,125 @@
+"""A plan changes nothing, and says what a run would do."""
+
+import json
+
+from tests.functional.harness import Scenario
+from tests.functional.precreated import PLAN_ONLY
+
+
+def test_the_plan_changes_nothing(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as note")
+    scenario.model("select 1 as x", "other", materialized="table")
+    scenario.run("--select", "t")
+    before = scenario.state()
+    scenario.model("select 1 as id, 5 as extra")
+    run = scenario.run("--vars", "sparkevolve_plan_only: true")
+    table = f"""{scenario.relation()}
+  change     add column `extra` int
+  pad        `note`
+  column     `id` = DBT_INTERNAL_SOURCE.`id`
+  column     `note` = CAST(NULL AS string)
+  column     `extra` = DBT_INTERNAL_SOURCE.`extra`"""
+    assert table in run.log
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+
+    run = scenario.run("--vars", "sparkevolve_plan_only: true", "--select", "t", "--log-format", "json")
+    line = next(line for line in run.log.splitlines() if line.startswith("{") and "projections" in line)
+    plan = json.loads(line)
+    assert plan["changes"] == ["add column `extra` int"]
+    assert plan["removed"] == ["`note`"]
+    assert plan["refusals"] == []
+
+    scenario.model("select 1 as id, 5 as note")
+    run = scenario.fail("--vars", "sparkevolve_plan_only: true", "--select", "t")
+    assert "Column `note` is string in the table, and the model returns int." in run.message
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+
+
+def test_the_plan_of_several_models_of_which_some_are_refused(scenario: Scenario) -> None:
+    """Each is planned, and dbt fails; nothing is staged, no post-hook runs, no snapshot is made."""
+    for name in ("t", "refused"):
+        scenario.model("select 1 as id, 'a' as note, named_struct('x', 1) as s", name)
+    scenario.run()
+    before = [scenario.state(name) for name in ("t", "refused")]
+    hook = "insert into {{ this }} values (9, 'hook', null)"
+    scenario.model(
+        "select cast(1 as bigint) as id, named_struct('x', cast(2 as bigint), 'y', 3) as s",
+        post_hook=hook,
+    )
+    scenario.model("select 1 as id, 5 as note, 6 as n", "refused")
+    scenario.model("select id, null as nothing from {{ ref('t') }}", "fresh")
+    scenario.model("select 1 as _file", "fresh_refused")
+    scenario.model("select * from {{ ref('plain') }}", "fresh_on_fresh", unique_key=None)
+    scenario.model("select 1 as z", "plain", materialized="table", unique_key=None, on_schema_change=None)
+    run = scenario.fail(*PLAN_ONLY)
+    messages = {node.node.name: str(node.message) for node in run.result.result or ()}
+    assert {name: messages[name] for name in ("t", "fresh", "fresh_on_fresh", "plain")} == {
+        "t": "planned, nothing was changed",
+        "fresh": "planned, nothing was changed",
+        "fresh_on_fresh": "planned, nothing was changed",
+        "plain": "not incremental, not run",
+    }
+    assert (
+        "The run would be refused: Column `note` is string in the table, and the model returns int."
+        in messages["refused"]
+    )
+    refused = messages["fresh_refused"]
+    assert "The run would be refused:\n    * The model returns the column `_file`, a name that" in refused
+    assert "\n    * The unique_key `id` is not produced by the model, which returns `_file`." in refused
+    assert (
+        f"{scenario.relation()}\n"
+        "  change     widen `id` from int to bigint\n"
+        "  change     widen `s`.`x` from int to bigint\n"
+        "  change     add field `s`.`y` int\n"
+        "  pad        `note`\n"
+        "  column     `id` = DBT_INTERNAL_SOURCE.`id`\n"
+        "  column     `note` = CAST(NULL AS string)\n"
+        "  column     `s` = DBT_INTERNAL_SOURCE.`s`\n"
+    ) in run.log
+    assert (
+        f"{scenario.relation('fresh')}: would be created from the model\n"
+        "  column     `id`\n"
+        "  warning    `nothing` is a bare NULL, which has no type, and is left out."
+    ) in run.log
+    assert (
+        f"{scenario.relation('fresh_on_fresh')}: would be created from the model\n"
+        "  warning    The model cannot be analysed: [TABLE_OR_VIEW_NOT_FOUND]"
+    ) in run.log
+    assert [scenario.state(name) for name in ("t", "refused")] == before
+    assert scenario.tables() == ["refused", "t"]
+
+
+def test_the_plan_of_a_full_refresh_lists_what_goes(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as note, 2 as n")
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 1 as id, 3 as more, 2 as N", full_refresh_schema="replace")
+    run = scenario.run("--full-refresh", *PLAN_ONLY)
+    assert (
+        f"{scenario.relation()}: would be created from the model\n"
+        "  column     `id`\n"
+        "  column     `more`\n"
+        "  column     `N`\n"
+        "  loses      `note`\n"
+    ) in run.log
+    scenario.model("select 1 as id, 3 as more, 2 as N")
+    run = scenario.run("--full-refresh", *PLAN_ONLY)
+    assert f"{scenario.relation()}\n  change     add column `more` int\n  pad        `note`\n" in run.log
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+
+
+def test_the_plan_knows_the_policy_fail(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as note")
+    scenario.run()
+    before = scenario.state()
+    scenario.model("select 1 as id, 3 as more", on_schema_change="fail")
+    for arguments in (PLAN_ONLY, ()):
+        run = scenario.fail(*arguments)
+        assert "In the model only: more. In the table only: note." in run.message
+    scenario.model("select 1 as id, 'b' as note", on_schema_change="fail")
+    scenario.run(*PLAN_ONLY)
+    assert scenario.state() == before
+    assert scenario.tables() == ["t"]

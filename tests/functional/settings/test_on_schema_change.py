@@ -1,0 +1,81 @@
+"""The values of `on_schema_change`, and the strategies that go with ours."""
+
+from tests.functional.harness import PRESERVE, Scenario
+
+REACTIONS = "Allowed are: ignore, fail, append_new_columns, append_new_columns_preserve."
+
+
+def test_any_other_strategy_is_refused(scenario: Scenario) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    state = scenario.state()
+    scenario.model("select 1 as id, 7 as batch_no", incremental_strategy="delete_insert")
+    refusal = (
+        'incremental_strategy is "delete_insert" in model.case.t. Allowed are: delete+insert, append, merge, '
+        "insert_overwrite, microbatch."
+    )
+    assert f"Compilation Error in model t (models/t.sql)\n  {refusal}\n" in scenario.fail().log
+    assert scenario.state() == state
+    assert scenario.tables() == ["t"]
+
+
+def test_a_value_that_is_not_understood_is_refused(scenario: Scenario) -> None:
+    scenario.model("select 1 as id")
+    scenario.run()
+    state = scenario.state()
+    for value in ("append_new_column_preserve", "Append_New_Columns_Preserve", "preserve"):
+        scenario.model("select 1 as id, 2 as n", on_schema_change=value)
+        run = scenario.fail()
+        refusal = f'on_schema_change is "{value}" in model.case.t. {REACTIONS}'
+        assert run.message.startswith(f"Compilation Error in model t (models/t.sql)\n  {refusal}\n")
+        assert scenario.state() == state
+        assert scenario.tables() == ["t"]
+
+
+def test_a_typo_is_refused_wherever_it_stands_and_in_the_first_run_too(scenario: Scenario) -> None:
+    refusal = f'on_schema_change is "append_new_column" in model.case.t. {REACTIONS}'
+    scenario.model("select 1 as id", on_schema_change=None)
+    scenario.write_project(models={"+on_schema_change": "append_new_column"})
+    assert refusal in scenario.fail().message
+    scenario.write_project()
+    scenario.file("models/t.yml", "models: [{name: t, config: {on_schema_change: append_new_column}}]")
+    assert refusal in scenario.fail().message
+    assert scenario.tables() == []
+
+
+def test_to_drop_columns_is_refused(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'red' as colour")
+    scenario.run()
+    state = scenario.state()
+    scenario.model("select 1 as id, 2 as n", on_schema_change="sync_all_columns")
+    run = scenario.fail()
+    assert run.message.startswith(
+        "Compilation Error in model t (models/t.sql)\n"
+        "  on_schema_change is 'sync_all_columns' in model.case.t, which means to drop columns, and "
+        f"sparkevolve never drops one. {REACTIONS}\n"
+    )
+    assert scenario.state() == state
+    assert scenario.tables() == ["t"]
+
+
+def test_the_value_works_from_the_project_and_from_a_properties_file(scenario: Scenario) -> None:
+    scenario.model("select 1 as id", on_schema_change=None)
+    scenario.run()
+    scenario.write_project(models={"+on_schema_change": PRESERVE})
+    scenario.model("select 1 as id, 2 as n", on_schema_change=None)
+    scenario.run()
+    assert scenario.rows() == [(1, 2)]
+    scenario.write_project()
+    scenario.file("models/t.yml", f"models: [{{name: t, config: {{on_schema_change: {PRESERVE}}}}}]")
+    scenario.model("select 1 as id, 2 as n, 3 as m", on_schema_change=None)
+    scenario.run()
+    assert scenario.rows() == [(1, 2, 3)]
+    assert scenario.field_ids() == {"id": 1, "n": 2, "m": 3}
+    assert scenario.schemas() == 3
+    # Without the setting the default holds: nothing is added, and it is said.
+    (scenario.folder / "models" / "t.yml").unlink()
+    scenario.model("select 1 as id, 2 as n, 4 as k", on_schema_change=None)
+    run = scenario.run()
+    assert f"{scenario.relation()}: column `k` is not in the table and left out" in run.log
+    assert scenario.rows() == [(1, 2, None)]
+    assert scenario.schemas() == 3

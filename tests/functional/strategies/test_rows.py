@@ -1,0 +1,166 @@
+"""What each strategy does to the rows of a table whose columns come and go; what an empty batch does."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import Run, Scenario
+from tests.functional.samples import NEW, OLD, OVERWRITTEN, PUBLISH, history
+
+APPENDED = [(1, "a", 10, None), (2, "B", None, 7), (2, "b", 20, None), (3, "C", None, 8)]
+
+REPLACED = [(1, "a", 10, None), (2, "B", None, 7), (3, "C", None, 8)]
+
+KEPT = [(1, "a", 10, None), (2, "B", 20, 7), (3, "C", None, 8)]
+
+V_NOT_UPDATED = [(1, "a", 10, None), (2, "b", 20, 7), (3, "C", None, 8)]
+
+
+def loads(run: Run) -> list[str]:
+    """The first lines of the statements of a run that write."""
+    sent = re.findall(r"^On model\.case\.t: /\*.*?\*/\s*(\S+)(.*?)$", run.log, re.DOTALL | re.MULTILINE)
+    return [verb + rest for verb, rest in sent if verb in ("ALTER", "DELETE", "INSERT", "MERGE")]
+
+
+@PUBLISH
+@pytest.mark.parametrize(
+    ("strategy", "config", "rows"),
+    [
+        ("append", {"unique_key": None}, APPENDED),
+        ("append", {}, APPENDED),
+        ("delete+insert", {}, REPLACED),
+        ("delete+insert", {"removed_columns": "keep"}, KEPT),
+        ("merge", {}, KEPT),
+        ("merge", {"unique_key": None}, APPENDED),
+        ("merge", {"merge_update_columns": ["N"]}, V_NOT_UPDATED),
+        ("merge", {"merge_exclude_columns": ["`V`"]}, V_NOT_UPDATED),
+        ("insert_overwrite", {}, OVERWRITTEN),
+        ("insert_overwrite", {"partition_by": ["id"]}, REPLACED),
+        ("insert_overwrite", {"partition_by": "id"}, REPLACED),
+    ],
+)
+def test_every_strategy_pads_evolves_and_publishes(
+    scenario: Scenario, publish: str, strategy: str, config: dict[str, Any], rows: list[Any]
+) -> None:
+    scenario.model(OLD, incremental_strategy=strategy, publish=publish, **config)
+    scenario.run()
+    ids, seen = scenario.field_ids(), history(scenario)
+    scenario.model(NEW, incremental_strategy=strategy, publish=publish, **config)
+    scenario.run()
+    assert scenario.columns() == ["id", "v", "gone", "n"]
+    assert scenario.rows() == rows
+    assert scenario.field_ids() == {**ids, "n": 4}
+    assert scenario.schemas() == 2
+    assert list(scenario.table().metadata.refs) == ["main"]
+    assert scenario.tables() == ["t"]
+    # Readers see the table before the run and after it; a DELETE and an INSERT of their own are two,
+    # but where a run that ended between them would lose the values that are to be kept.
+    is_direct = publish == "direct" and strategy == "delete+insert" and "removed_columns" not in config
+    steps = 2 if is_direct else 1
+    assert history(scenario)[:-steps] == seen
+    assert len(history(scenario)) == len(seen) + steps
+
+
+def test_statements_of_a_load(scenario: Scenario) -> None:
+    scenario.model(OLD)
+    scenario.run()
+    base = scenario.table().current_snapshot()
+    assert base is not None
+    scenario.model("select 2 as id, 'B' as v, 1 as gone")
+    run = scenario.run()
+    branch = re.search(r"CREATE BRANCH `(sparkevolve_[0-9a-f]{8}_\d+_[0-9a-f]{8}_[0-9a-f]{8})`", run.log)
+    assert branch is not None
+    target = scenario.relation()
+    assert loads(run) == [
+        f"ALTER TABLE {target} CREATE BRANCH `{branch[1]}` AS OF VERSION {base.snapshot_id} "
+        "RETAIN 2880 MINUTES",
+        f"DELETE FROM {target}.`branch_{branch[1]}` AS DBT_INTERNAL_DEST",
+        f"INSERT INTO {target}.`branch_{branch[1]}` (`id`, `v`, `gone`)",
+    ]
+    assert (
+        "DBT_INTERNAL_DEST.`id` >= CAST('2' AS int) AND DBT_INTERNAL_DEST.`id` <= CAST('2' AS int)" in run.log
+    )
+
+
+@PUBLISH
+def test_an_empty_batch_makes_no_snapshot(scenario: Scenario, publish: str) -> None:
+    strategies = {
+        "append": {"unique_key": None},
+        "delete+insert": {},
+        "merge": {},
+        "insert_overwrite": {"partition_by": ["id"]},
+    }
+    for sql in (OLD, f"select * from ({OLD}) where false"):
+        for strategy, config in strategies.items():
+            name = strategy.replace("+", "_")
+            scenario.model(sql, name=name, incremental_strategy=strategy, publish=publish, **config)
+        if sql == OLD:
+            scenario.run()
+            before = {name: scenario.state(name) for name in scenario.tables()}
+    scenario.run()
+    assert {name: scenario.state(name) for name in scenario.tables()} == before
+    assert len(before) == 4
+
+
+def test_an_empty_batch_empties_a_table_that_is_overwritten_whole(scenario: Scenario) -> None:
+    scenario.model(OLD, incremental_strategy="insert_overwrite")
+    scenario.run()
+    scenario.model(f"select * from ({OLD}) where false", incremental_strategy="insert_overwrite")
+    scenario.run()
+    assert scenario.rows() == []
+
+
+@pytest.mark.parametrize("strategy", ["delete+insert", "merge"])
+def test_predicates_limit_what_is_replaced(scenario: Scenario, strategy: str) -> None:
+    config = {
+        "incremental_strategy": strategy,
+        "incremental_predicates": [
+            "DBT_INTERNAL_DEST.day >= date'2024-01-02' or DBT_INTERNAL_DEST.day is null"
+        ],
+    }
+    scenario.model(
+        "select 1 as id, date'2024-01-01' as day, 'old' as v union all select 2, date'2024-01-02', 'old'",
+        **config,
+    )
+    scenario.run()
+    scenario.model(
+        "select 1 as id, date'2024-01-03' as day, 'new' as v union all select 2, date'2024-01-03', 'new'",
+        **config,
+    )
+    scenario.run()
+    assert [(row[0], str(row[1]), row[2]) for row in scenario.rows()] == [
+        (1, "2024-01-01", "old"),
+        (1, "2024-01-03", "new"),
+        (2, "2024-01-03", "new"),
+    ]
+
+
+@pytest.mark.parametrize("setting", ["audits", "incremental_predicates"])
+@pytest.mark.parametrize("value", [5, True, {"id > 0": 1}, [None], ["id > 0", " "], ""])
+def test_conditions_are_texts(scenario: Scenario, setting: str, value: Any) -> None:
+    scenario.model(OLD, **{setting: value})
+    assert f"{setting} is " in scenario.fail().message
+    assert scenario.sql(f"show tables in `lake`.`{scenario.schema}`") == []
+
+
+def test_empty_batch(scenario: Scenario) -> None:
+    """No rows: no snapshot, but a new column is added."""
+    strategies: dict[str, Any] = {"t": "id", "appended": None}
+    for name, key in strategies.items():
+        scenario.model("select 1 as id, 'a' as v", name=name, unique_key=key)
+    scenario.run()
+    snapshots = {name: scenario.snapshots(name) for name in strategies}
+    for name, key in strategies.items():
+        scenario.model("select 1 as id, 2 as n where false", name=name, unique_key=key)
+    run = scenario.run()
+    for name in strategies:
+        assert scenario.snapshots(name) == snapshots[name], name
+        assert scenario.rows(name) == [(1, "a", None)], name
+        assert scenario.field_ids(name) == {"id": 1, "v": 2, "n": 3}, name
+        assert scenario.schemas(name) == 2, name
+    assert "delete from" not in run.log.lower()
+    before = {name: scenario.state(name) for name in strategies}
+    scenario.run()
+    assert {name: scenario.state(name) for name in strategies} == before
+    assert scenario.tables() == ["appended", "t"]

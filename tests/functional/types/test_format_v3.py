@@ -1,0 +1,87 @@
+"""Tables of Iceberg's format version 3, which PyIceberg reads in part and does not commit to."""
+
+import yaml
+
+from tests.functional.harness import Scenario
+
+V3 = {"format-version": "3"}
+
+
+def describe(scenario: Scenario, text: str, of_id: str) -> None:
+    column = {"name": "id", "description": of_id}
+    models = [{"name": name, "description": text, "columns": [column]} for name in ("made", "loaded")]
+    scenario.file("models/schema.yml", yaml.safe_dump({"version": 2, "models": models}))
+
+
+def test_descriptions_of_a_table_that_pyiceberg_cannot_commit_to_are_stored(scenario: Scenario) -> None:
+    docs = {"relation": True, "columns": True}
+    made = {"materialized": "table", "unique_key": None}
+    scenario.model("select 1 as id, 'x' as v", "made", tblproperties=V3, persist_docs=docs, **made)
+    scenario.model("select 1 as id, 'x' as v", "loaded", tblproperties=V3, persist_docs=docs)
+    describe(scenario, "first", "it's \\ first")
+    scenario.run()
+    describe(scenario, "then", "then")
+    scenario.run()
+    for name in ("made", "loaded"):
+        assert scenario.docs(name) == {"id": "then", "v": None}
+        assert scenario.table(name).properties["comment"] == "then"
+        assert scenario.table(name).metadata.format_version == 3
+        assert scenario.rows(name) == [(1, "x")]
+    before = scenario.table("loaded").metadata.schemas
+    scenario.run("--select", "loaded")
+    assert scenario.table("loaded").metadata.schemas == before
+    # What else there is to change is refused still, and says no word of descriptions.
+    describe(scenario, "last", "last")
+    scenario.model("select 1 as id, 2 as w", "loaded", tblproperties=V3, persist_docs=docs)
+    message = scenario.fail("--select", "loaded").message
+    assert "this batch needs changes of its columns: add column `w` int. Make these changes" in message
+    assert scenario.docs("loaded") == {"id": "then", "v": None}
+
+
+def test_a_table_that_pyiceberg_cannot_read_is_made_again_and_named_where_it_must_be_read(
+    scenario: Scenario,
+) -> None:
+    sql = "select 1 as id, parse_json('{}') as v"
+    scenario.model(sql.format('{"a":1}'), materialized="table", unique_key=None, tblproperties=V3)
+    scenario.run()
+    scenario.model(sql.format('{"a":2}'), materialized="table", unique_key=None, tblproperties=V3)
+    scenario.run()
+    assert scenario.sql(f"select id, to_json(v) from {scenario.relation()}") == [(1, '{"a":2}')]
+    assert scenario.dbt("docs", "generate").success
+    scenario.model("select 1 as id, 'x' as v")
+    message = scenario.fail().message
+    assert f"{scenario.relation()} is a table of the Iceberg catalog, and PyIceberg cannot read" in message
+    assert "its metadata: Unsupported field type: 'variant'." in message
+    assert scenario.sql(f"select id, to_json(v) from {scenario.relation()}") == [(1, '{"a":2}')]
+    scenario.sql(f"drop table {scenario.relation()}")
+    scenario.run()
+    assert scenario.rows() == [(1, "x")]
+
+
+def test_a_table_that_was_upgraded_keeps_its_format_version(scenario: Scenario) -> None:
+    """Iceberg takes none back, and the model does not say which it has."""
+    scenario.model("select 1 as id", "made", materialized="table", unique_key=None)
+    scenario.model("select 1 as id", "loaded", full_refresh_schema="replace")
+    scenario.run()
+    for name in ("made", "loaded"):
+        scenario.sql(f"alter table {scenario.relation(name)} set tblproperties ('format-version' = '3')")
+    scenario.model("select 2 as id", "made", materialized="table", unique_key=None)
+    scenario.model("select 2 as id", "loaded", full_refresh_schema="replace")
+    scenario.run("--full-refresh")
+    for name in ("made", "loaded"):
+        assert scenario.rows(name) == [(2,)]
+        assert scenario.table(name).metadata.format_version == 3
+
+
+def test_a_format_v3_table_is_loaded_and_its_schema_left_alone(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 1 as v", tblproperties={"format-version": "3"})
+    scenario.run()
+    scenario.model("select 1 as id, 2 as v union all select 2, 2")
+    scenario.run()
+    assert scenario.rows() == [(1, 2), (2, 2)]
+    before = scenario.state()
+    scenario.model("select 1 as id, 2 as v, 3 as n")
+    run = scenario.fail()
+    assert "format version 3, to which PyIceberg cannot commit" in run.message
+    assert "add column `n` int" in run.message
+    assert scenario.state() == before
