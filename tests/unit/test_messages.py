@@ -332,7 +332,7 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
         (messages.has_nothing_to_list, "Namespace does not exist: db"),
         (
             messages.has_nothing_to_list,
-            "[UNSUPPORTED_FEATURE.MISSING_CATALOG_ABILITY] Catalog `lake` does not support views.",
+            "[MISSING_CATALOG_ABILITY.VIEWS] Catalog `lake` does not support views.",
         ),
         (
             messages.is_merge_ambiguous,

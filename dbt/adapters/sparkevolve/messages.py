@@ -1,7 +1,7 @@
 """What the error texts of other programs mean: of Spark, Iceberg, PyHive, py4j, PyIceberg, and databases.
 
 Nothing else in this package looks into an error that another program wrote. Each function says whose text
-it knows, and of which versions.
+it knows, and of which versions; ``docs/limits-of-others.md`` names the test that fails when it changes.
 """
 
 import re
