@@ -27,8 +27,9 @@ from pyiceberg.types import IntegerType, NestedField
 
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.publication import Base, Published
+from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staging import staging_relation
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import plan_batch

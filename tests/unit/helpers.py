@@ -5,9 +5,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.update import SetPropertiesUpdate
+from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetPropertiesUpdate
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -132,6 +133,39 @@ def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: E
 
     monkeypatch.setattr(catalog, "commit_table", commit_table)
     return calls
+
+
+HOUR = 3_600_000
+
+
+def no_wap() -> str | None:
+    raise AssertionError("asked although the table has no writes of that kind")
+
+
+def loaded(other: Catalog, branch: str, *rows: int, identifier: str = "db.t", **retention: int | None) -> int:
+    """Cut a branch off, as a run does, append each row to it in a commit of its own; return its head."""
+    table = other.load_table(identifier)
+    assert table.metadata.current_snapshot_id is not None
+    with table.manage_snapshots() as manage:
+        manage.create_branch(
+            table.metadata.current_snapshot_id, branch, **{"max_ref_age_ms": HOUR, **retention}
+        )
+    for row in rows:
+        append(table, [{"id": row}], branch)
+    return table.metadata.refs[branch].snapshot_id
+
+
+def without_main(other: Catalog) -> None:
+    """Leave a table with a branch alone: as Spark does when it cuts one off an empty table."""
+    table = other.load_table("db.t")
+    gone = RemoveSnapshotRefUpdate.model_validate({"ref-name": "main"})
+    other.commit_table(table, (), (gone,))
+    assert "main" not in other.load_table("db.t").metadata.refs
+
+
+def ids(lake: IcebergCatalog, branch: str = "main") -> list[int]:
+    table = lake.load(relation("t"))
+    return sorted(row["id"] for row in table.scan().use_ref(branch).to_arrow().to_pylist())
 
 
 SETTINGS: dict[str, Any] = {

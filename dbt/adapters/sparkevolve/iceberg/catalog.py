@@ -2,7 +2,6 @@
 
 import random
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
@@ -22,7 +21,6 @@ from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertRefSnapshotId, TableRequirement, TableUpdate
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 from pyiceberg.utils.config import Config
@@ -49,24 +47,26 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
 from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
+from dbt.adapters.sparkevolve.iceberg.base import (
+    Base,
+    Head,
+    base_of,
+    has_moved,
+    head_of,
+    is_same_table,
+    partitions,
+)
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.publication import (
-    Base,
-    Head,
     Published,
     can_read,
     descends_from,
-    has_moved,
     has_news,
     is_as_cut,
-    is_same_table,
-    is_wap_enabled,
-    left_over,
     overwrote_other_partitions,
-    partitions,
     publication,
     removal,
     written_ms,
@@ -304,21 +304,11 @@ class IcebergCatalog:
         Raises:
             NotIcebergError: the catalog has no such table.
         """
-        table = table or self.load(relation)
-        ref = (wap_branch() if is_wap_enabled(table) else None) or MAIN_BRANCH
-        refs = table.metadata.refs
-        head = refs[ref].snapshot_id if ref in refs else None
-        cut_at = head if head is not None else table.metadata.current_snapshot_id
-        return Base(table, ref, head, cut_at, left_over(table, int(time.time() * 1000)))
+        return base_of(table or self.load(relation), wap_branch)
 
     def head(self, relation: BaseRelation, branch: str) -> Head | None:
         """Return the last snapshot of a branch; None if there is no such branch."""
-        table = self.load(relation)
-        snapshot = table.snapshot_by_name(branch)
-        if snapshot is None:
-            return None
-        operation = snapshot.summary.operation.value if snapshot.summary else ""
-        return Head(snapshot.snapshot_id, snapshot.parent_snapshot_id, operation)
+        return head_of(self.load(relation), branch)
 
     def has_moved(self, relation: BaseRelation, base: Base) -> bool:
         """Tell whether somebody has committed to the table's branch since ``base``."""

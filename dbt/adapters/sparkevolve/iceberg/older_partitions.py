@@ -11,10 +11,11 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, VoidTransform
 from pyiceberg.types import IcebergType, UUIDType
 
-from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue, part
+from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, needs_newer_format, older_partitions
 from dbt.adapters.sparkevolve.evolution.table_properties import DELETE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import children
+from dbt.adapters.sparkevolve.iceberg.base import part_of
 
 _IN_SPARK = frozenset({"identity", "years", "months", "days", "hours", "bucket", "truncate"})
 
@@ -48,9 +49,9 @@ def partition_values(table: Table) -> tuple[PartitionValue, ...]:
     for f in table.spec().fields:
         # A void one was taken away from a table of format version 1.
         if not isinstance(f.transform, VoidTransform):
-            transform, _, width = str(f.transform).rstrip("]").partition("[")
+            written = part_of(f.transform, "")
             path, _ = places[f.source_id]
-            found.append(PartitionValue(part(transform, "", width).transform, path, width))
+            found.append(PartitionValue(written.transform, path, written.width))
     return tuple(found)
 
 

@@ -1,12 +1,11 @@
-"""What a run starts from, and what a table must be like for its result to become visible."""
+"""How the result of a run becomes visible, and what its table must be like for that."""
 
-from dataclasses import dataclass
 from enum import Enum
 
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
+from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.update import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
@@ -15,66 +14,13 @@ from pyiceberg.table.update import (
     TableRequirement,
     TableUpdate,
 )
-from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.partitions import Part, part
 from dbt.adapters.sparkevolve.evolution.types import is_widening
-from dbt.adapters.sparkevolve.iceberg import branches, staging
-from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
+from dbt.adapters.sparkevolve.iceberg.base import Base
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
-
-
-@dataclass(frozen=True)
-class Base:
-    """The state of a table that a run has seen before it evaluated its model.
-
-    Attributes:
-        table: the table as it was loaded.
-        ref: the branch that readers read, and that the run publishes to.
-        head: the snapshot that this branch has to be at still when the run publishes; None if it has none.
-        cut_at: the snapshot from which the run starts.
-        left_over: branches of runs that have ended without removing them.
-    """
-
-    table: Table
-    ref: str
-    head: int | None
-    cut_at: int | None
-    left_over: tuple[str, ...] = ()
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the table's columns."""
-        return [field.name for field in self.table.schema().fields]
-
-    @property
-    def partition_by(self) -> tuple[Part, ...]:
-        """What the table is partitioned by."""
-        return partitions(self.table)
-
-    @property
-    def cut_at_ms(self) -> int | None:
-        """When the snapshot was made from which the run starts, in milliseconds since the epoch."""
-        snapshot = self.table.metadata.snapshot_by_id(self.cut_at) if self.cut_at is not None else None
-        return None if snapshot is None else snapshot.timestamp_ms
-
-
-@dataclass(frozen=True)
-class Head:
-    """The last snapshot of a branch.
-
-    Attributes:
-        snapshot_id: its id.
-        parent_id: the id of the one before, None if there is none.
-        operation: what made it: ``append``, ``delete``, ``overwrite`` or ``replace``.
-    """
-
-    snapshot_id: int
-    parent_id: int | None
-    operation: str
 
 
 class Published(Enum):
@@ -85,39 +31,6 @@ class Published(Enum):
     MOVED = "moved"
 
 
-def is_wap_enabled(table: Table) -> bool:
-    """Tell whether the writes of a session that names a branch (`spark.wap.branch`) go to that branch."""
-    return table.properties.get("write.wap.enabled", "").lower() == "true"
-
-
-def partitions(table: Table) -> tuple[Part, ...]:
-    """Return what a table is partitioned by now."""
-    found = []
-    for f in table.spec().fields:
-        # A void one was taken away from a table of format version 1.
-        if not isinstance(f.transform, VoidTransform):
-            transform, _, width = str(f.transform).rstrip("]").partition("[")
-            found.append(part(transform, table.schema().find_column_name(f.source_id) or "", width))
-    return tuple(found)
-
-
-def left_over(table: Table, own_ms: int) -> tuple[str, ...]:
-    """Return the branches of ours whose runs have ended, sorted.
-
-    Args:
-        table: the table.
-        own_ms: the time by this machine's clock, in milliseconds since the epoch.
-    """
-    now_ms = staging.certain_ms(own_ms, newest_ms(table.metadata))
-    found = []
-    for name, ref in table.metadata.refs.items():
-        snapshot = table.metadata.snapshot_by_id(ref.snapshot_id)
-        head_ms = snapshot.timestamp_ms if snapshot is not None else 0
-        if branches.is_left_over(name, head_ms + (ref.max_ref_age_ms or branches.RETAIN_MS), now_ms):
-            found.append(name)
-    return tuple(sorted(found))
-
-
 def is_as_cut(branch: SnapshotRef | None) -> bool:
     """Tell whether a branch is there, and the one that a run has cut off.
 
@@ -125,40 +38,6 @@ def is_as_cut(branch: SnapshotRef | None) -> bool:
     `main`, without what the run had deleted before. Only the one that was cut off says how long it is kept.
     """
     return branch is not None and branch.max_ref_age_ms is not None
-
-
-def is_same_table(metadata: TableMetadata, base: Base) -> bool:
-    """Tell whether the table is the one of ``base``, and not another that was made under its name."""
-    return metadata.table_uuid == base.table.metadata.table_uuid
-
-
-def has_moved(metadata: TableMetadata, base: Base) -> bool:
-    """Tell whether somebody has committed to the table's branch since ``base``, or made another table.
-
-    Also if the branch is back where it was: the model may have read a commit that was rolled back since. The
-    log of `main` tells. Other branches have none: there a snapshot that was made since, and is on no branch
-    any more, counts as such a commit.
-    """
-    before = base.table.metadata
-    ref = metadata.refs.get(base.ref)
-    if not is_same_table(metadata, base) or (ref.snapshot_id if ref is not None else None) != base.head:
-        return True
-    if base.ref == MAIN_BRANCH:
-        return metadata.snapshot_log[-1:] != before.snapshot_log[-1:]
-    known = {snapshot.snapshot_id for snapshot in before.snapshots}
-    made = [s.snapshot_id for s in metadata.snapshots if s.parent_snapshot_id == base.head]
-    return not {snapshot_id for snapshot_id in made if snapshot_id not in known} <= _on_branches(metadata)
-
-
-def _on_branches(metadata: TableMetadata) -> set[int]:
-    found: set[int] = set()
-    for ref in metadata.refs.values():
-        head: int | None = ref.snapshot_id
-        while head is not None and head not in found:
-            found.add(head)
-            snapshot = metadata.snapshot_by_id(head)
-            head = snapshot.parent_snapshot_id if snapshot is not None else None
-    return found
 
 
 def can_read(metadata: TableMetadata, snapshot_id: int) -> bool:

@@ -29,9 +29,10 @@ from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
 from dbt.adapters.sparkevolve.iceberg.catalog import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
-from dbt.adapters.sparkevolve.iceberg.publication import Base, Published, is_wap_enabled
+from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import (

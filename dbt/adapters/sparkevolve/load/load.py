@@ -13,8 +13,8 @@ from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.iceberg import branches
+from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
-from dbt.adapters.sparkevolve.iceberg.publication import Base, Head
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.loading import (
     is_loaded,

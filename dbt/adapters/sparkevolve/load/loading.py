@@ -32,8 +32,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     refused_properties,
 )
 from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions
-from dbt.adapters.sparkevolve.iceberg.publication import Base
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql import statements, storable

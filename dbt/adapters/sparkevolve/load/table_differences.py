@@ -12,7 +12,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_changes,
     property_text,
 )
-from dbt.adapters.sparkevolve.iceberg.publication import partitions
+from dbt.adapters.sparkevolve.iceberg.base import partitions
 from dbt.adapters.sparkevolve.load.loading import FULL_REFRESH, wanted_partitions
 
 _LOCATION = re.compile(

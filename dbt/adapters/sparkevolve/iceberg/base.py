@@ -1,0 +1,164 @@
+"""What a run starts from: the state of a table before its model is evaluated, and if it still is that."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.transforms import BucketTransform, Transform, TruncateTransform, VoidTransform
+
+from dbt.adapters.sparkevolve.evolution.partitions import Part, part
+from dbt.adapters.sparkevolve.iceberg import branches, staging
+from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
+
+
+@dataclass(frozen=True)
+class Base:
+    """The state of a table that a run has seen before it evaluated its model.
+
+    Attributes:
+        table: the table as it was loaded.
+        ref: the branch that readers read, and that the run publishes to.
+        head: the snapshot that this branch has to be at still when the run publishes; None if it has none.
+        cut_at: the snapshot from which the run starts.
+        left_over: branches of runs that have ended without removing them.
+    """
+
+    table: Table
+    ref: str
+    head: int | None
+    cut_at: int | None
+    left_over: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return [field.name for field in self.table.schema().fields]
+
+    @property
+    def partition_by(self) -> tuple[Part, ...]:
+        """What the table is partitioned by."""
+        return partitions(self.table)
+
+    @property
+    def cut_at_ms(self) -> int | None:
+        """When the snapshot was made from which the run starts, in milliseconds since the epoch."""
+        snapshot = self.table.metadata.snapshot_by_id(self.cut_at) if self.cut_at is not None else None
+        return None if snapshot is None else snapshot.timestamp_ms
+
+
+@dataclass(frozen=True)
+class Head:
+    """The last snapshot of a branch.
+
+    Attributes:
+        snapshot_id: its id.
+        parent_id: the id of the one before, None if there is none.
+        operation: what made it: ``append``, ``delete``, ``overwrite`` or ``replace``.
+    """
+
+    snapshot_id: int
+    parent_id: int | None
+    operation: str
+
+
+def base_of(table: Table, wap_branch: Callable[[], str | None]) -> Base:
+    """Return the state of a table that a run starts from.
+
+    Args:
+        table: the table, as it was loaded.
+        wap_branch: asks Spark for the branch that the session's writes are reserved to; asked only if the
+            table is set up for that.
+    """
+    ref = (wap_branch() if is_wap_enabled(table) else None) or MAIN_BRANCH
+    refs = table.metadata.refs
+    head = refs[ref].snapshot_id if ref in refs else None
+    cut_at = head if head is not None else table.metadata.current_snapshot_id
+    return Base(table, ref, head, cut_at, left_over(table, int(time.time() * 1000)))
+
+
+def head_of(table: Table, branch: str) -> Head | None:
+    """Return the last snapshot of a branch; None if there is no such branch."""
+    snapshot = table.snapshot_by_name(branch)
+    if snapshot is None:
+        return None
+    operation = snapshot.summary.operation.value if snapshot.summary else ""
+    return Head(snapshot.snapshot_id, snapshot.parent_snapshot_id, operation)
+
+
+def is_wap_enabled(table: Table) -> bool:
+    """Tell whether the writes of a session that names a branch (`spark.wap.branch`) go to that branch."""
+    return table.properties.get("write.wap.enabled", "").lower() == "true"
+
+
+def partitions(table: Table) -> tuple[Part, ...]:
+    """Return what a table is partitioned by now."""
+    found = []
+    for f in table.spec().fields:
+        # A void one was taken away from a table of format version 1.
+        if not isinstance(f.transform, VoidTransform):
+            found.append(part_of(f.transform, table.schema().find_column_name(f.source_id) or ""))
+    return tuple(found)
+
+
+def part_of(transform: Transform[Any, Any], column: str) -> Part:
+    """Return what a transform of Iceberg's is called as a part of a partitioning."""
+    if isinstance(transform, BucketTransform):
+        return part("bucket", column, str(transform.num_buckets))
+    if isinstance(transform, TruncateTransform):
+        return part("truncate", column, str(transform.width))
+    return part(str(transform), column)
+
+
+def left_over(table: Table, own_ms: int) -> tuple[str, ...]:
+    """Return the branches of ours whose runs have ended, sorted.
+
+    Args:
+        table: the table.
+        own_ms: the time by this machine's clock, in milliseconds since the epoch.
+    """
+    now_ms = staging.certain_ms(own_ms, newest_ms(table.metadata))
+    found = []
+    for name, ref in table.metadata.refs.items():
+        snapshot = table.metadata.snapshot_by_id(ref.snapshot_id)
+        head_ms = snapshot.timestamp_ms if snapshot is not None else 0
+        if branches.is_left_over(name, head_ms + (ref.max_ref_age_ms or branches.RETAIN_MS), now_ms):
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def is_same_table(metadata: TableMetadata, base: Base) -> bool:
+    """Tell whether the table is the one of ``base``, and not another that was made under its name."""
+    return metadata.table_uuid == base.table.metadata.table_uuid
+
+
+def has_moved(metadata: TableMetadata, base: Base) -> bool:
+    """Tell whether somebody has committed to the table's branch since ``base``, or made another table.
+
+    Also if the branch is back where it was: the model may have read a commit that was rolled back since. The
+    log of `main` tells. Other branches have none: there a snapshot that was made since, and is on no branch
+    any more, counts as such a commit.
+    """
+    before = base.table.metadata
+    ref = metadata.refs.get(base.ref)
+    if not is_same_table(metadata, base) or (ref.snapshot_id if ref is not None else None) != base.head:
+        return True
+    if base.ref == MAIN_BRANCH:
+        return metadata.snapshot_log[-1:] != before.snapshot_log[-1:]
+    known = {snapshot.snapshot_id for snapshot in before.snapshots}
+    made = [s.snapshot_id for s in metadata.snapshots if s.parent_snapshot_id == base.head]
+    return not {snapshot_id for snapshot_id in made if snapshot_id not in known} <= _on_branches(metadata)
+
+
+def _on_branches(metadata: TableMetadata) -> set[int]:
+    found: set[int] = set()
+    for ref in metadata.refs.values():
+        head: int | None = ref.snapshot_id
+        while head is not None and head not in found:
+            found.add(head)
+            snapshot = metadata.snapshot_by_id(head)
+            head = snapshot.parent_snapshot_id if snapshot is not None else None
+    return found
