@@ -163,12 +163,12 @@ def test_a_run_removes_branches_that_others_have_left(
         with other.load_table("db.t").manage_snapshots() as manage:
             manage.create_branch(other.load_table("db.t").metadata.current_snapshot_id or 0, name)
     real = time.time
-    monkeypatch.setattr(catalog_module.time, "time", lambda: 10.0**10)
+    monkeypatch.setattr(time, "time", lambda: 10.0**10)
     assert adapter.begin_load(TARGET).left_over == ()  # our clock may be ahead
     written_at(other.load_table("db.t"), 10**13)
-    monkeypatch.setattr(catalog_module.time, "time", real)
+    monkeypatch.setattr(time, "time", real)
     assert adapter.begin_load(TARGET).left_over == ()  # somebody's clock was ahead
-    monkeypatch.setattr(catalog_module.time, "time", lambda: 10.0**10)
+    monkeypatch.setattr(time, "time", lambda: 10.0**10)
     assert adapter.connections.sent == []
     adapter.connections.answers = [DbtRuntimeError("another run has removed it")]
     base = adapter.begin_load(TARGET)
