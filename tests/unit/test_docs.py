@@ -106,3 +106,49 @@ def _functions(path: Path) -> list[str]:
     """Return the names of the functions of a file, and of its classes' methods."""
     nodes = ast.walk(ast.parse(path.read_text()))
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef)]
+
+
+def test_each_relative_link_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
+    relative = [(page, link) for page, link in links if "://" not in link]
+    assert len(relative) > 30
+    assert [f"{page.relative_to(ROOT)}: {link}" for page, link in relative if not _leads(page, link)] == []
+
+
+def _leads(page: Path, link: str) -> bool:
+    """Return whether a link of a page leads to a file, and to a heading in it if it names one."""
+    file, _, anchor = link.partition("#")
+    target = page.parent / file if file else page
+    if not anchor:
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+    # As code hosts make anchors: punctuation goes, and a space becomes a hyphen.
+    return anchor in [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_each_error_of_the_page_is_raised_somewhere() -> None:
+    """The longest part of a message that has no name and no value in it is in the code."""
+    not_ours = {"… types incompatible with the existing columns in their respective positions"}
+    code = "\n".join(text for path in (ROOT / "dbt").rglob("*.py") for text in _texts(path)).replace("`", "")
+    messages = re.findall(r"^\| (`.*?`) \| ", (ROOT / "docs" / "errors.md").read_text(), re.MULTILINE)
+    parts = [
+        (message, max(message.split("…"), key=len).strip())
+        for cell in messages
+        for message in re.findall(r"`([^`]*)`", cell)
+        if message not in not_ours
+    ]
+    assert len(parts) > 40
+    assert [message for message, part in parts if part not in code] == []
+
+
+def _texts(path: Path) -> list[str]:
+    """Return the texts in a file, with … for what is put into them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.append(node.value)
+        elif isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
+            found.append("".join(str(part) for part in parts))
+    return found
