@@ -9,6 +9,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.functional.harness import PRESERVE, Run, Scenario
 
 VIEWS = 20
+STATEMENT = r"(?im)^\s*(create table|refresh|alter|call|delete|insert|set|show|describe|explain|select)\b"
 
 
 def shows(run: Run) -> Counter[str]:
@@ -78,3 +79,24 @@ def test_each_table_is_loaded_as_often_as_a_run_needs_it(
     # And in the commit of the schema.
     assert Counter(loaded) == {"target": 5, "staged": 2}
     assert scenario.rows() == [(1, "c", 2)]
+    loaded.clear()
+    # Whether columns differ is told by what is known anyway.
+    scenario.model("select 1 as id, 'd' as v, 3 as added", on_schema_change="fail")
+    scenario.run()
+    assert Counter(loaded) == {"target": 4, "staged": 2}
+    loaded.clear()
+    scenario.model("select 1 as id, 'd' as v, 3 as another", on_schema_change="fail")
+    scenario.fail()
+    assert Counter(loaded) == {"target": 1}
+    assert scenario.rows() == [(1, "d", 3)]
+
+
+def test_fail_costs_no_statement_that_another_mode_does_not(scenario: Scenario) -> None:
+    sent = []
+    for number, mode in enumerate((PRESERVE, PRESERVE, "fail", "ignore")):
+        scenario.model(f"select 1 as id, {number} as v", on_schema_change=mode)
+        run = scenario.run()
+        sent.append(Counter(word.lower() for word in re.findall(STATEMENT, run.log)))
+    assert sent[2] == sent[3] == sent[1]
+    assert sent[1]["create table"] == 1
+    assert scenario.rows() == [(1, 3)]

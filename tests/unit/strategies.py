@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Iterator
 from itertools import count
 
-from hypothesis import reject
+from hypothesis import HealthCheck, reject, settings
 from hypothesis import strategies as st
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
@@ -30,6 +30,13 @@ from pyiceberg.types import (
 )
 
 from tests.unit.helpers import array, mapping, struct
+
+rule = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+"""How a rule that holds for every table and every batch is tested."""
 
 # Written down a second time, so that a name that is lost from the code is missed here.
 RESERVED = (

@@ -18,7 +18,9 @@ from pyiceberg.types import IntegerType, StringType, TimeType
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
+    ColumnsMovedError,
     ConnectionLostError,
+    DetectionError,
     EvolutionRefusedError,
     NotOnBranchError,
     PublishConflictError,
@@ -26,9 +28,11 @@ from dbt.adapters.sparkevolve.errors import (
     TableChangedError,
     UnreadableQueryError,
 )
+from dbt.adapters.sparkevolve.evolution.detection import Detected
 from dbt.adapters.sparkevolve.iceberg import catalog as catalog_module
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.publication import Base
 from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, staging_properties
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.load import Load
@@ -43,11 +47,19 @@ from dbt.adapters.sparkevolve.sql.statements import (
 from dbt.adapters.sparkevolve.sql.storable import no_rows, types_query
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, answering, append, columns, relation, struct, written_at
+from tests.unit.macros import detect_schema_change
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 MAIN = "`lake`.`db`.`t`"
 ROW: dict[str, object] = {"ID": 1, "x": 2}
+SAME: dict[str, list[str]] = {"new": [], "removed": []}
 LEFT_OVER = "sparkevolve_ffffffff_1_00000000_0123abcd"
+
+
+def by_name(base: Base, batch: str) -> dict[str, list[str]]:
+    """Return what the macros detect of a batch of these columns."""
+    return detect_schema_change([f.name for f in columns(batch).fields], base.columns)
+
 
 Answer = Exception | list[list[Any]] | Callable[[str], None] | None
 
@@ -125,7 +137,7 @@ def start(adapter: Adapter, make_table: MakeTable) -> Callable[..., Load]:
         make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
         make_table(columns(batch), *([list(rows)] if rows else []), name=str(STAGED.identifier))
         base = adapter.begin_load(TARGET)
-        return adapter.evolve(base, TARGET, STAGED, {**SETTINGS, **settings}, {})
+        return adapter.evolve(base, TARGET, STAGED, {**SETTINGS, **settings}, {}, by_name(base, batch))
 
     return started
 
@@ -216,9 +228,63 @@ def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(
     assert "With `full_refresh_schema: replace`" in raised.value.msg
     assert raised.value.relation == MAIN
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
     assert "full_refresh_schema" not in raised.value.msg
     assert adapter._node.load is None
+
+
+def test_a_plan_that_differs_from_what_was_detected_is_not_carried_out(
+    adapter: Adapter, other: Catalog, make_table: MakeTable
+) -> None:
+    """Python is told in vain of what is not so: nobody may be told one thing while another is done."""
+    make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
+    make_table(columns("ID int, New int"), [{"ID": 1, "New": 2}], name=str(STAGED.identifier))
+    base = adapter.begin_load(TARGET)
+    detected = {"new": [], "removed": ["x"]}
+    with pytest.raises(DetectionError) as raised:
+        adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, detected)
+    assert raised.value.msg == (
+        f"The columns of {MAIN} were compared twice, with different results, so nothing more was written. By "
+        "name: In the model only: none. In the table only: x. By the plan: In the model only: New. In the "
+        "table only: x. This is a fault of dbt-sparkevolve: please report it with this text."
+    )
+    assert raised.value.relation == MAIN
+    assert raised.value.detected == Detected([], ["x"])
+    assert raised.value.planned == Detected(("New",), ("x",))
+    assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x"]
+    adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, by_name(base, "ID int, New int"))
+    assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x", "New"]
+
+
+def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refused(
+    adapter: Adapter, other: Catalog, make_table: MakeTable
+) -> None:
+    """What was detected is of the table as it was before the model was computed."""
+    make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
+    make_table(columns("id int, x int"), [{"id": 1, "x": 2}], name=str(STAGED.identifier))
+    base = adapter.begin_load(TARGET)
+    failing = {**SETTINGS, "on_schema_change": "fail", "add_columns": False}
+    with other.load_table("db.t").update_schema() as change:
+        change.add_column("theirs", StringType())
+    with pytest.raises(ColumnsMovedError) as raised:
+        adapter.evolve(base, TARGET, STAGED, failing, {}, SAME)
+    assert raised.value.msg == (
+        f"Another writer has changed the columns of {MAIN} while this run computed its model. They differ "
+        "from the model's now, and on_schema_change is 'fail', so nothing was written. In the model only: "
+        "none. In the table only: theirs. Change the model, or set on_schema_change to "
+        "'append_new_columns_preserve'."
+    )
+    assert raised.value.relation == MAIN
+    assert (raised.value.new, raised.value.removed) == ((), ("theirs",))
+    load = adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, SAME)
+    assert load.removed == ["`theirs`"]
+    # A full refresh under `fail` may change the table's columns, and so may this.
+    refreshed = {**failing, "strategy": "full_refresh", "add_columns": True}
+    assert adapter.evolve(base, TARGET, STAGED, refreshed, {}, SAME).removed == ["`theirs`"]
+    # Or it was changed to what the model returns.
+    with other.load_table("db.t").update_schema() as change:
+        change.delete_column("theirs")
+    assert adapter.evolve(base, TARGET, STAGED, failing, {}, SAME).changes == []
 
 
 def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
@@ -234,7 +300,7 @@ def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
     text = "This run has changed its columns before (add column `n` int), and that stays:"
     query = {"sql": "select 1", "columns": ["ID", "n"]}
     for attempt in (
-        lambda: adapter.evolve(base, TARGET, STAGED, SETTINGS, {}),
+        lambda: adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, SAME),
         lambda: adapter.conform_snapshot(base, TARGET, STAGED, SETTINGS, query),
     ):
         with pytest.raises(EvolutionRefusedError) as raised:
@@ -457,7 +523,7 @@ def test_a_second_thread_waits_and_finds_out_whether_the_table_has_moved(
     waiting = threading.Event()
 
     def work(name: str) -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
         waiting.set()
         answers[name] = adapter.is_still_at_base(load)
         answers[f"{name} again"] = adapter.is_still_at_base(load)
@@ -480,7 +546,7 @@ def test_a_second_thread_that_waits_for_nothing_new_goes_on(adapter: Adapter, st
     waiting = threading.Event()
 
     def work() -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {})
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
         waiting.set()
         answers.append(adapter.is_still_at_base(load))
         adapter.post_model_hook(None, None)
@@ -560,7 +626,7 @@ def test_what_has_no_audits_or_loads_no_rows_is_not_audited(
     cut(other, load)
     insert(other, load)
     adapter.audit(load)
-    bare = adapter.evolve(load.base, TARGET, STAGED, SETTINGS, {})
+    bare = adapter.evolve(load.base, TARGET, STAGED, SETTINGS, {}, SAME)
     adapter.audit(bare)
     assert adapter.connections.sent == []
 
@@ -607,7 +673,7 @@ def test_a_statement_that_is_no_step_of_a_load_is_not_sent_again(adapter: Adapte
     adapter.connections.answers = [LOST]
     with pytest.raises(ConnectionLostError):
         adapter.execute("select 1")
-    direct = adapter.evolve(load.base, TARGET, STAGED, {**SETTINGS, "publish": "direct"}, {})
+    direct = adapter.evolve(load.base, TARGET, STAGED, {**SETTINGS, "publish": "direct"}, {}, SAME)
     adapter.connections.answers = [LOST]
     with pytest.raises(ConnectionLostError):
         adapter.execute(direct.steps[0])
@@ -739,7 +805,7 @@ def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
     with table.update_spec() as update:
         update.add_identity("id")
     settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "id"}
-    load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {})
+    load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {}, SAME)
     adapter.connections.answers = [LOST]
     adapter.execute(load.steps[1])
     assert adapter.connections.sent[1:] == ["-- reconnect", "-- dynamic", *load.steps]

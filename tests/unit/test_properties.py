@@ -7,7 +7,7 @@ from itertools import chain, count, groupby, product
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.schema import Schema
@@ -74,15 +74,10 @@ from tests.unit.strategies import (
     nested_variant,
     rebuilt,
     recase,
+    rule,
     shuffled,
     tables,
     variant,
-)
-
-rule = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 

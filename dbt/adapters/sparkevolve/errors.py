@@ -12,6 +12,7 @@ from dbt.adapters.sparkevolve.redaction import clean
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.changes import Change
+    from dbt.adapters.sparkevolve.evolution.detection import Detected
     from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 
@@ -307,6 +308,54 @@ class UnreadableQueryError(SparkEvolveError):
         )
         self.relation = relation
         self.types = types
+
+
+class ColumnsMovedError(SparkEvolveError):
+    """Under `on_schema_change: fail`, another writer has changed the columns while the model was computed.
+
+    Attributes:
+        relation: the rendered name of the table.
+        new: the columns that only the model has now.
+        removed: the columns that only the table has now.
+    """
+
+    def __init__(self, relation: str, new: Sequence[str], removed: Sequence[str]) -> None:
+        super().__init__(
+            f"Another writer has changed the columns of {relation} while this run computed its model. They "
+            "differ from the model's now, and on_schema_change is 'fail', so nothing was written. "
+            f"{_one_sided(new, removed)} Change the model, or set on_schema_change to "
+            "'append_new_columns_preserve'."
+        )
+        self.relation = relation
+        self.new = tuple(new)
+        self.removed = tuple(removed)
+
+
+class DetectionError(SparkEvolveError):
+    """A plan adds or pads other columns than the names on both sides have told before it.
+
+    Attributes:
+        relation: the rendered name of the table.
+        detected: what the names have told: ``new`` and ``removed``.
+        planned: what the plan says of the same.
+    """
+
+    def __init__(self, relation: str, detected: "Detected", planned: "Detected") -> None:
+        super().__init__(
+            f"The columns of {relation} were compared twice, with different results, so nothing more was "
+            f"written. By name: {_one_sided(detected.new, detected.removed)} By the plan: "
+            f"{_one_sided(planned.new, planned.removed)} This is a fault of dbt-sparkevolve: please report "
+            "it with this text."
+        )
+        self.relation = relation
+        self.detected = detected
+        self.planned = planned
+
+
+def _one_sided(new: Sequence[str], removed: Sequence[str]) -> str:
+    return (
+        f"In the model only: {', '.join(new) or 'none'}. In the table only: {', '.join(removed) or 'none'}."
+    )
 
 
 class CommitConflictError(SparkEvolveError):

@@ -18,7 +18,9 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
+    ColumnsMovedError,
     ConnectionLostError,
+    DetectionError,
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
@@ -27,6 +29,7 @@ from dbt.adapters.sparkevolve.errors import (
 )
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
+from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
@@ -109,6 +112,7 @@ class IncrementalAdapter(PlanningAdapter):
         staged: SparkEvolveRelation,
         settings: Mapping[str, Any],
         column_docs: Mapping[str, str],
+        detected: Mapping[str, Sequence[str]],
     ) -> Load:
         """Add the new columns to ``target`` in one commit, and return how to load the batch.
 
@@ -118,9 +122,12 @@ class IncrementalAdapter(PlanningAdapter):
             staged: the batch.
             settings: what ``sparkevolve__incremental_settings`` returns.
             column_docs: descriptions of columns, stored with those that are added.
+            detected: what ``sparkevolve__detect_schema_change`` has found in the columns of ``base``.
 
         Raises:
             EvolutionRefusedError: nothing was written, and why.
+            ColumnsMovedError: another writer has changed the columns since ``base``, and that is to fail.
+            DetectionError: what was detected is not what is planned.
             CommitConflictError: other writers were faster each time.
         """
         if overwrites_older_partitions(base, settings):
@@ -133,7 +140,7 @@ class IncrementalAdapter(PlanningAdapter):
             _, rows = self.execute(statements.count_nulls(str(staged), uncounted), fetch=True)
             batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
 
-        plan = self._commit_plan(base, target, batch, settings, column_docs)
+        plan = self._commit_plan(base, target, batch, settings, column_docs, Detected(**detected))
         # Of two clocks the later one: a branch that is kept too long does no harm.
         now_ms = max(int(time.time() * 1000), batch.written_ms)
         load = Load(target, staged, base, batch, plan, settings, now_ms)
@@ -151,6 +158,7 @@ class IncrementalAdapter(PlanningAdapter):
         batch: StagedBatch,
         settings: Mapping[str, Any],
         column_docs: Mapping[str, str],
+        detected: Detected | None = None,
         wanted: Callable[[Change], bool] = lambda change: True,
     ) -> EvolutionPlan:
         """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
@@ -159,6 +167,9 @@ class IncrementalAdapter(PlanningAdapter):
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
                 raise self._refusal(target, plan.refusals, settings["strategy"] == FULL_REFRESH)
+            if detected is not None:
+                may_differ = settings["on_schema_change"] != "fail" or settings["add_columns"]
+                _check_detected(target, base, detected, planned(plan, schema), schema, may_differ)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
         plan = self.catalog.evolve(
@@ -357,7 +368,7 @@ class IncrementalAdapter(PlanningAdapter):
             CommitConflictError: other writers were faster each time.
         """
         batch = self.catalog.staged_batch(staged)
-        plan = self._commit_plan(base, target, batch, settings, {}, _is_in_a_column)
+        plan = self._commit_plan(base, target, batch, settings, {}, wanted=_is_in_a_column)
         sql = statements.conforming_query(query["sql"], query["columns"], plan.columns)
         return {"sql": sql, "changes": [str(change) for change in plan.changes]}
 
@@ -528,6 +539,35 @@ def _step(load: Load | None, sql: str) -> int | None:
     if load is None or load.branch is None or not load.is_published:
         return None
     return load.steps.index(sql.strip()) if sql.strip() in load.steps else None
+
+
+def _check_detected(
+    target: SparkEvolveRelation,
+    base: Base,
+    detected: Detected,
+    by_plan: Detected,
+    schema: Schema,
+    may_differ: bool,
+) -> None:
+    """Compare what was detected before the batch was staged with what is planned for the table as it is now.
+
+    Args:
+        target: the table.
+        base: what its columns were when they were compared.
+        detected: what was found then.
+        by_plan: what the plan says.
+        schema: the schema that it is made for.
+        may_differ: whether the batch may have other columns than the table.
+
+    Raises:
+        DetectionError: the columns are those of ``base``, and what was found in them is not what is planned.
+        ColumnsMovedError: another writer has changed them since, and they may not differ from the batch's.
+    """
+    if has_same_columns(schema, base.columns):
+        if not detected.agrees_with(by_plan):
+            raise DetectionError(str(target), detected, by_plan)
+    elif not may_differ and (by_plan.new or by_plan.removed):
+        raise ColumnsMovedError(str(target), by_plan.new, by_plan.removed)
 
 
 def _is_in_a_column(change: Change) -> bool:

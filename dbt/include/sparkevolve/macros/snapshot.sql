@@ -66,10 +66,10 @@
 {% endmacro %}
 
 
-{# Stage a snapshot's changes as a table next to it. dbt-spark makes a view with a bare name: in the catalog's
-   root, which most catalogs do not allow, and the same for two snapshots of one name, which then read each
-   other's rows; and it evaluates the changes again in the MERGE. #}
-{% macro sparkevolve__stage_snapshot(target_relation, settings, base) %}
+{# The query of a snapshot's changes, which are staged as a table next to it. dbt-spark makes a view with a bare name: in
+   the catalog's root, which most catalogs do not allow, and the same for two snapshots of one name, which then read
+   each other's rows; and it evaluates the changes again in the MERGE. #}
+{% macro sparkevolve__snapshot_changes(target_relation, settings, base) %}
   {% set table_schema = base.table.schema() %}
   {% set source = sparkevolve__snapshot_query(target_relation, settings, base) %}
   {% set strategy = sparkevolve__snapshot_strategy(source.sql, true) %}
@@ -82,8 +82,7 @@
   {% if flags.EMPTY or invocation_args_dict.get('sample') %}
     {% set changes = sparkevolve__without_deletions(changes, strategy) %}
   {% endif %}
-  {% set query = adapter.storable_query(target_relation, changes, settings, table_schema) %}
-  {% do return(sparkevolve__stage(target_relation, query.sql)) %}
+  {% do return(adapter.storable_query(target_relation, changes, settings, table_schema)) %}
 {% endmacro %}
 
 

@@ -1,18 +1,23 @@
 {# Load a batch into the table that is there. If another writer commits to it before the batch is published, all
    begins again from the table as it is then: what the model has read of it may not be so any more. #}
 {% macro sparkevolve__load_existing(target_relation, settings) %}
-  {% set run = namespace(staged=none, loads=0, described=false, on_branch=false, done=false) %}
+  {% set run = namespace(query=none, staged=none, loads=0, described=false, on_branch=false, done=false) %}
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
   {% for attempt in range(settings.commit_retries + 2) if not run.done %}
     {% set base = adapter.begin_load(target_relation) %}
     {% do sparkevolve__refresh(target_relation) %}
-    {% if settings.strategy == 'snapshot' %}
-      {% set run.staged = sparkevolve__stage_snapshot(target_relation, settings, base) %}
-    {% elif run.staged is none or adapter.reads(sparkevolve__compiled_query(), target_relation) %}
-      {% set run.staged = sparkevolve__stage_batch(target_relation, settings, base.table.schema()) %}
+    {% set is_staged = run.staged is not none and settings.strategy != 'snapshot'
+       and not adapter.reads(sparkevolve__compiled_query(), target_relation) %}
+    {% if not is_staged %}
+      {% set run.query = sparkevolve__batch_query(target_relation, settings, base) %}
     {% endif %}
-    {% do sparkevolve__check_schema_change(target_relation, run.staged, settings) %}
-    {% set load = adapter.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs()) %}
+    {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping) %}
+    {% do sparkevolve__log_detected(target_relation, detected) %}
+    {% do sparkevolve__check_schema_change(target_relation, detected, settings) %}
+    {% if not is_staged %}
+      {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
+    {% endif %}
+    {% set load = adapter.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if adapter.is_still_at_base(load) %}
       {% set run.loads = run.loads + 1 %}
@@ -35,6 +40,15 @@
   {% if run.on_branch %}
     {% do adapter.refresh_published(target_relation) %}
   {% endif %}
+{% endmacro %}
+
+
+{# The query of the rows to stage: `sql`, and its `columns`. #}
+{% macro sparkevolve__batch_query(target_relation, settings, base) %}
+  {% if settings.strategy == 'snapshot' %}
+    {% do return(sparkevolve__snapshot_changes(target_relation, settings, base)) %}
+  {% endif %}
+  {% do return(sparkevolve__model_query(target_relation, settings, base.table.schema())) %}
 {% endmacro %}
 
 

@@ -46,7 +46,8 @@
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
   {% else %}
     {% set table_schema = adapter.target_schema(target_relation) %}
-    {% set staged = sparkevolve__stage_batch(target_relation, settings, table_schema, with_rows=false) %}
+    {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
+    {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
     {% set plan = adapter.plan(target_relation, staged, settings, sparkevolve__column_docs()) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
@@ -56,7 +57,9 @@
     {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
   {% endif %}
   {% if not is_new %}
-    {% do sparkevolve__check_schema_change(target_relation, staged, settings) %}
+    {% set table_names = table_schema.fields | map(attribute='name') | list %}
+    {% set detected = sparkevolve__detect_schema_change(query.columns, table_names) %}
+    {% do sparkevolve__check_schema_change(target_relation, detected, settings) %}
   {% elif plan.is_analysed and config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sparkevolve__compiled_query()) %}
   {% endif %}
@@ -70,7 +73,7 @@
   {% set existing_relation = load_cached_relation(this) %}
   {% if existing_relation is not none and plan.columns %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
-    {% do plan.update({'loses': sparkevolve__diff_columns(plan.columns, old_names).removed}) %}
+    {% do plan.update({'loses': sparkevolve__detect_schema_change(plan.columns, old_names).removed}) %}
   {% endif %}
   {% do return(plan) %}
 {% endmacro %}

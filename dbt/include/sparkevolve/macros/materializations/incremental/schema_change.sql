@@ -1,34 +1,40 @@
-{# Which columns are in the source but not the target, and the other way round; by folded name, in the order
-   and spelling of their side. #}
-{% macro sparkevolve__diff_columns(source_names, target_names) %}
-  {% set source_folded = source_names | map('lower') | list %}
-  {% set target_folded = target_names | map('lower') | list %}
+{# Which columns are new, in the source but not in the target, and which are removed, the other way round: by folded
+   name, in the order and spelling of their side. `not_stored` are columns of the source that no table is to have. #}
+{% macro sparkevolve__detect_schema_change(source_names, target_names, not_stored=[]) %}
+  {% set known = (target_names + not_stored) | map('lower') | list %}
+  {% set returned = source_names | map('lower') | list %}
   {% set new, removed = [], [] %}
-  {% for name in source_names if name | lower not in target_folded %}
+  {% for name in source_names if name | lower not in known %}
     {% do new.append(name) %}
   {% endfor %}
-  {% for name in target_names if name | lower not in source_folded %}
+  {% for name in target_names if name | lower not in returned %}
     {% do removed.append(name) %}
   {% endfor %}
   {% do return({'new': new, 'removed': removed}) %}
 {% endmacro %}
 
 
-{% macro sparkevolve__check_schema_change(target_relation, staged, settings) %}
-  {% if settings.on_schema_change == 'fail' and not settings.is_refreshed %}
-    {% set changes = sparkevolve__diff_columns(
-      adapter.get_columns_in_relation(staged) | map(attribute='name') | list,
-      adapter.get_columns_in_relation(target_relation) | map(attribute='name') | list
+{# Refuse a change of columns under `fail`: before the model is computed, since names are known from its query. #}
+{% macro sparkevolve__check_schema_change(target_relation, detected, settings) %}
+  {% if settings.on_schema_change == 'fail' and not settings.is_refreshed and (detected.new or detected.removed) %}
+    {% do exceptions.raise_compiler_error(
+      'The columns of ' ~ model.unique_id ~ ' and of its table ' ~ target_relation ~ ' differ, and '
+      "on_schema_change is 'fail', so nothing was written. In the model only: "
+      ~ (detected.new | join(', ') or 'none') ~ '. In the table only: '
+      ~ (detected.removed | join(', ') or 'none') ~ ". Change the model, or set on_schema_change to "
+      "'append_new_columns_preserve'."
     ) %}
-    {% if changes.new or changes.removed %}
-      {% do exceptions.raise_compiler_error(
-        'The columns of ' ~ model.unique_id ~ ' and of its table ' ~ target_relation ~ ' differ, and '
-        "on_schema_change is 'fail', so nothing was written. In the model only: "
-        ~ (changes.new | join(', ') or 'none') ~ '. In the table only: '
-        ~ (changes.removed | join(', ') or 'none') ~ ". Change the model, or set on_schema_change to "
-        "'append_new_columns_preserve'."
-      ) %}
-    {% endif %}
+  {% endif %}
+{% endmacro %}
+
+
+{# What is detected goes into dbt's log file; what became of it is shown once the table has been changed. #}
+{% macro sparkevolve__log_detected(relation, detected) %}
+  {% if detected.new or detected.removed %}
+    {% do log(
+      relation ~ ': columns in the model only: ' ~ (detected.new | join(', ') or 'none')
+      ~ '; in the table only: ' ~ (detected.removed | join(', ') or 'none')
+    ) %}
   {% endif %}
 {% endmacro %}
 

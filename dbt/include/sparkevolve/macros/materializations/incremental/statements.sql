@@ -21,8 +21,7 @@
 
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
-{% macro sparkevolve__stage_batch(target_relation, settings, table_schema=none, with_rows=true) %}
-  {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
+{% macro sparkevolve__stage_query(target_relation, query, settings, with_rows=true) %}
   {% do return(sparkevolve__stage(
     target_relation,
     query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false',
@@ -76,13 +75,13 @@
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% set sql = query.sql %}
   {% if settings.audits %}
-    {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
+    {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
     {% do adapter.audit_staged(target_relation, staged, settings) %}
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}
   {% if existing_relation is not none %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
-    {% set removed = sparkevolve__diff_columns(query.columns, old_names).removed %}
+    {% set removed = sparkevolve__detect_schema_change(query.columns, old_names).removed %}
     {% if removed %}
       {% do exceptions.warn(
         'The full refresh of ' ~ target_relation ~ ' takes away the columns that the model no longer returns: '
@@ -97,7 +96,8 @@
 {# A view, or in a full refresh a table of another format, becomes an Iceberg table. The model may read it, and
    may fail, so its rows are staged before the old relation goes. #}
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
-  {% set staged = sparkevolve__stage_batch(target_relation, settings) %}
+  {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
   {% do adapter.audit_staged(target_relation, staged, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
