@@ -121,7 +121,7 @@ def _patch(owner: type, name: str, watch: Callable[..., Any]) -> None:
 
 def main() -> None:
     interrupt = Interrupt(json.loads(sys.argv[1]), sys.argv[2])
-    impl._SEED_BATCH = _SEED_BATCH
+    impl.SEED_BATCH = _SEED_BATCH
     _patch(SparkEvolveAdapter, "execute", interrupt.watch_execute)
     _patch(SparkEvolveAdapter, "add_query", interrupt.watch_execute)
     _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)

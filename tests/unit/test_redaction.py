@@ -30,7 +30,7 @@ SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "c
 def knowing(settings: dict[str, Any]) -> Iterator[None]:
     """Know the secrets of these settings alone."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(redaction, "_KNOWN", redaction._Known())
+        patch.setattr(redaction, "KNOWN", redaction.Known())
         learn(settings)
         yield
 
@@ -343,7 +343,7 @@ def test_the_errors_of_pyiceberg_show_no_secret(
         with pytest.raises(Exception, match=r"\S") as raised:
             catalog.namespace_exists("s")
         # A traceback shows the lines of the source too; those of this test have the secret.
-        shown = [str(link) + repr(link) for link in redaction._chain(raised.value)]
+        shown = [str(link) + repr(link) for link in redaction.chain(raised.value)]
     assert not any(secret in text or "opensesame" in text for text in shown)
 
 
@@ -412,7 +412,7 @@ def test_the_lines_that_dbt_logs_are_cleaned_once_a_profile_is_known() -> None:
         for _ in range(2):
             learn({"password": "opensesame"})
         assert logger.scrubber("dbt: opensesame, token=x") == "DBT: *****, token=*****"
-        assert isinstance(logger.scrubber, redaction._Scrubber)
-        assert not isinstance(logger.scrubber._before, redaction._Scrubber)
+        assert isinstance(logger.scrubber, redaction.Scrubber)
+        assert not isinstance(logger.scrubber.before, redaction.Scrubber)
     finally:
         manager.loggers.remove(logger)

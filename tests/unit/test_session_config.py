@@ -21,13 +21,13 @@ from dbt.adapters.sparkevolve.errors import (
 )
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.spark.session import (
-    _alive,
-    _translated,
+    alive,
     iceberg_runtime,
     java_version,
     literal_value,
     provide_java,
     session_config,
+    translated,
 )
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -417,7 +417,7 @@ def test_a_value_goes_to_spark_without_loss(value: object, literal: object) -> N
     ],
 )
 def test_spark_that_has_ended_is_told_from_one_that_refuses(exc: Exception, ended: bool) -> None:
-    error = _translated(exc, "select 1")
+    error = translated(exc, "select 1")
     assert isinstance(error, SessionEndedError if ended else StatementError)
     assert error.statement == "select 1"
 
@@ -430,10 +430,10 @@ class EndedWithoutText(RuntimeError):
 
 
 def test_spark_may_end_before_it_is_asked_for_a_text() -> None:
-    error = _translated(EndedWithoutText(), "select 1")
+    error = translated(EndedWithoutText(), "select 1")
     assert isinstance(error, SessionEndedError)
     assert "has ended ([Errno 111] Connection refused)" in str(error)
-    with pytest.raises(SessionEndedError), _alive():
+    with pytest.raises(SessionEndedError), alive():
         raise EndedWithoutText
-    with pytest.raises(ValueError, match="another"), _alive():
+    with pytest.raises(ValueError, match="another"), alive():
         raise ValueError("another")

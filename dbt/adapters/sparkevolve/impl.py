@@ -27,7 +27,7 @@ from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTI
 from dbt.adapters.sparkevolve.sql import statements
 
 # Rows of a seed in one statement.
-_SEED_BATCH = 10_000
+SEED_BATCH = 10_000
 # Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
 # Iceberg has it from format version 2 on.
 _MERGE_ON_READ = dict.fromkeys(
@@ -120,8 +120,8 @@ class SparkEvolveAdapter(ClausesAdapter):
         ]
         rows = [list(row.values()) for row in table.rows]
         return [
-            statements.values_query(columns, types, rows[start : start + _SEED_BATCH])
-            for start in range(0, max(len(rows), 1), _SEED_BATCH)
+            statements.values_query(columns, types, rows[start : start + SEED_BATCH])
+            for start in range(0, max(len(rows), 1), SEED_BATCH)
         ]
 
     @classmethod

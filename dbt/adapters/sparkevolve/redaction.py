@@ -108,8 +108,13 @@ _Class = TypeVar("_Class", bound=type)
 _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
-class _Known:
-    """The secrets of all profiles of this process, in each form in which a text may have them."""
+class Known:
+    """The secrets of all profiles of this process, in each form in which a text may have them.
+
+    Attributes:
+        pattern: finds those that are looked for everywhere; None if there are none.
+        after_key: finds those that are looked for after a key; None if there are none.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -134,7 +139,7 @@ class _Known:
                 )
 
 
-_KNOWN = _Known()
+KNOWN = Known()
 
 
 def learn(settings: Mapping[Any, Any]) -> None:
@@ -160,19 +165,19 @@ def learn(settings: Mapping[Any, Any]) -> None:
         for name, value in os.environ.items()
         if _SECRET_VARIABLE.search(name) and len(value) >= _UNMISTAKABLE and value not in stated
     }
-    _KNOWN.add(sought | environment, {s for s in secrets - sought if s})
+    KNOWN.add(sought | environment, {s for s in secrets - sought if s})
     for logger in get_event_manager().loggers:
-        if not isinstance(logger.scrubber, _Scrubber):
-            logger.scrubber = _Scrubber(logger.scrubber)
+        if not isinstance(logger.scrubber, Scrubber):
+            logger.scrubber = Scrubber(logger.scrubber)
 
 
 def clean(text: str) -> str:
     """Return a text without the secrets of the profiles, and without what looks like a secret."""
-    if _KNOWN.pattern is not None:
-        text = _KNOWN.pattern.sub(MASK, text)
+    if KNOWN.pattern is not None:
+        text = KNOWN.pattern.sub(MASK, text)
     text = _USER_INFO.sub("", text)
-    if _KNOWN.after_key is not None:
-        text = _KNOWN.after_key.sub(lambda found: (found[1] or found[2]) + MASK, text)
+    if KNOWN.after_key is not None:
+        text = KNOWN.after_key.sub(lambda found: (found[1] or found[2]) + MASK, text)
     text = _HEADER.sub(lambda found: (found[1] or found[2]) + MASK, text)
     text = _BASIC.sub(_masked_basic, text)
     for pattern in (_SETTING, _ENTRY, _ARROW):
@@ -193,7 +198,7 @@ def safe(exc: Exception) -> Exception:
     try:
         if not _leaks(exc):
             return exc
-        for link in _chain(exc):
+        for link in chain(exc):
             link.args = tuple(clean(arg) if isinstance(arg, str) else arg for arg in link.args)
             if isinstance(getattr(link, "msg", None), str):
                 link.msg = clean(link.msg)  # type: ignore[attr-defined]
@@ -213,14 +218,19 @@ def shows_no_secret(cls: _Class) -> _Class:
     return cls
 
 
-class _Scrubber:
-    """Cleans what is logged, beside what dbt itself takes out."""
+class Scrubber:
+    """Cleans what is logged, beside what dbt itself takes out.
+
+    Attributes:
+        before: what dbt does with a line.
+    """
 
     def __init__(self, before: Callable[[str], str]) -> None:
-        self._before = before
+        self.before = before
 
     def __call__(self, text: str) -> str:
-        return clean(str(self._before(text)))
+        """Return a line without secrets."""
+        return clean(str(self.before(text)))
 
 
 def _guarded(method: _Call) -> _Call:
@@ -238,10 +248,10 @@ def _guarded(method: _Call) -> _Call:
 
 
 def _leaks(exc: Exception) -> bool:
-    return any(clean(str(link)) != str(link) for link in _chain(exc))
+    return any(clean(str(link)) != str(link) for link in chain(exc))
 
 
-def _chain(exc: BaseException) -> Iterator[BaseException]:
+def chain(exc: BaseException) -> Iterator[BaseException]:
     """Yield an exception, those that it came from, and those that its text is made of."""
     seen: set[int] = set()
     waiting: list[Any] = [exc]

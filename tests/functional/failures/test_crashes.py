@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.spark.session import _translated
+from dbt.adapters.sparkevolve.spark.session import translated
 from tests.functional.harness import Scenario
 from tests.functional.servers import java
 from tests.functional.worker import Worker
@@ -165,13 +165,13 @@ def test_java_may_end_before_it_says_why() -> None:
         )
         with pytest.raises(Py4JJavaError) as raised:
             future.get()
-        error = _translated(raised.value, "select 1")
+        error = translated(raised.value, "select 1")
         assert isinstance(error, StatementError)
         assert str(error).splitlines()[-1].strip() == "Caused by: No space left on device"
     finally:
         gateway.java_process.kill()
         gateway.java_process.wait(60)
-    error = _translated(raised.value, "select 1")
+    error = translated(raised.value, "select 1")
     assert isinstance(error, SessionEndedError)
     assert "Spark, which ran inside this process, has ended (" in str(error)
 

@@ -139,7 +139,7 @@ def _resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
     if not set(packages) <= alone:
         return []
     names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
-    for folder in _jar_folders(ivy_home):
+    for folder in jar_folders(ivy_home):
         jars = [folder / name for name in names]
         if all(zipfile.is_zipfile(jar) for jar in jars):
             return jars
@@ -154,7 +154,7 @@ def _remove_broken_jars(packages: Sequence[str], ivy_home: Path) -> None:
     """
     for package in packages:
         group, artifact, version, *_ = [*package.split(":"), "", ""]
-        for folder in _jar_folders(ivy_home):
+        for folder in jar_folders(ivy_home):
             cached = folder.parent / "cache" / group / artifact / "jars" / f"{artifact}-{version}.jar"
             for jar in (folder / f"{group}_{artifact}-{version}.jar", cached):
                 try:
@@ -165,7 +165,8 @@ def _remove_broken_jars(packages: Sequence[str], ivy_home: Path) -> None:
                     continue
 
 
-def _jar_folders(ivy_home: Path) -> list[Path]:
+def jar_folders(ivy_home: Path) -> list[Path]:
+    """Return the folders into which Ivy copies the jars that it has downloaded."""
     return [ivy_home / "jars", *sorted(ivy_home.glob(".ivy2*/jars"))]
 
 
@@ -222,7 +223,7 @@ class SessionRegistry:
                     config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
                 return config
 
-            with one_at_a_time(configured) as config, _alive():
+            with one_at_a_time(configured) as config, alive():
                 # Spark keeps the folder of its default database there, whichever the catalog.
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
@@ -462,7 +463,7 @@ class SessionHandle(SparkConnectionWrapper):
         except Exception as exc:
             if self._cancellation.is_cancelled:
                 raise stopped(running.sql) from exc
-            raise _translated(exc, running.sql) from safe(exc)
+            raise translated(exc, running.sql) from safe(exc)
         finally:
             running.is_under_way = False
 
@@ -479,14 +480,14 @@ class SessionHandle(SparkConnectionWrapper):
             self._session = self._default
             return
         wanted = {PARTITION_OVERWRITE_MODE: mode}
-        with _alive():
+        with alive():
             session = self._configured(wanted)
             _take_settings(session, self._default, wanted)
         self._session = session
 
     def change_setting(self, name: str, value: str | None) -> str | None:
         """Give a setting a value, or with None the one of Spark; return what was set, None if nothing was."""
-        with _alive():
+        with alive():
             settings = _settings_of(self._session)
             before: str | None = settings.get(name)
             if value is None:
@@ -497,7 +498,7 @@ class SessionHandle(SparkConnectionWrapper):
 
     def setting(self, name: str) -> str | None:
         """Return the value of a setting in this session, None if it has none."""
-        with _alive():
+        with alive():
             value: str | None = self._session.conf.get(name, None)
             return value
 
@@ -539,7 +540,7 @@ class SessionHandle(SparkConnectionWrapper):
     @property
     def description(self) -> Any:
         """Name and type of each column of the result, as the DB API describes them."""
-        with _alive():
+        with alive():
             fields = self._result.schema.fields if self._result is not None else []
         return [(f.name, f.dataType.simpleString(), None, None, None, None, f.nullable) for f in fields]
 
@@ -547,7 +548,7 @@ class SessionHandle(SparkConnectionWrapper):
     def schema_json(self) -> str:
         """The names and types of the result's columns, as Spark writes them in JSON."""
         assert self._result is not None
-        with _alive():
+        with alive():
             return str(self._result._jdf.schema().json())
 
     def cancel(self) -> None:
@@ -635,7 +636,7 @@ def literal_value(value: Any) -> Any:
     return str(value)
 
 
-def _translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
+def translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
     """Return what dbt shows of an exception that came out of PySpark."""
     message, cause = _answer(exc)
     if _has_ended(message, cause):
@@ -644,7 +645,7 @@ def _translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
 
 
 @contextmanager
-def _alive() -> Generator[None, None, None]:
+def alive() -> Generator[None, None, None]:
     """Say of calls of Java, other than statements, that Spark has ended if that is why they fail."""
     try:
         yield
