@@ -61,7 +61,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, r
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.sql.statements import insert_statement
+from dbt.adapters.sparkevolve.sql.dml import insert_statement
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, mapping, relation, struct
 

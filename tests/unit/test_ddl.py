@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.sql.ddl import is_type, is_word, name_sql, partition_sql
+from dbt.adapters.sparkevolve.sql.ddl import describe, is_type, is_word, name_sql, partition_sql
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,13 @@ def test_a_type_is_one_type(text: str, is_one: bool) -> None:
 )
 def test_a_format_is_a_word(text: str, is_one: bool) -> None:
     assert is_word(text) is is_one
+
+
+def test_descriptions_are_given_by_statements_of_their_own() -> None:
+    assert describe("t", "'a'", {"x `y`": "'b'", "c.d": "'c'"}) == [
+        "ALTER TABLE t SET TBLPROPERTIES ('comment' = 'a')",
+        "ALTER TABLE t ALTER COLUMN `x ``y``` COMMENT 'b'",
+        "ALTER TABLE t ALTER COLUMN `c.d` COMMENT 'c'",
+    ]
+    assert describe("t", "''", {}) == ["ALTER TABLE t SET TBLPROPERTIES ('comment' = '')"]
+    assert describe("t", None, {"x": "''"}) == ["ALTER TABLE t ALTER COLUMN `x` COMMENT ''"]

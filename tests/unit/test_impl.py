@@ -7,7 +7,7 @@ from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.loading import key_columns, load_statements
-from dbt.adapters.sparkevolve.sql.statements import Key, between, delete_statement, insert_statement
+from dbt.adapters.sparkevolve.sql.dml import Key, between, delete_statement, insert_statement
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, columns, relation
 

@@ -37,14 +37,10 @@ from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, stagi
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.planning import Node
-from dbt.adapters.sparkevolve.sql.statements import (
-    count_violations,
-    drop_branch,
-    loaded_rows,
-    repeated_keys,
-    some_violations,
-)
-from dbt.adapters.sparkevolve.sql.storable import no_rows, types_query
+from dbt.adapters.sparkevolve.sql.audit_queries import count_violations, loaded_rows, some_violations
+from dbt.adapters.sparkevolve.sql.batch_queries import repeated_keys
+from dbt.adapters.sparkevolve.sql.branch_statements import drop_branch
+from dbt.adapters.sparkevolve.sql.spark_types import no_rows, types_query
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, answering, append, columns, relation, struct, written_at
 from tests.unit.macros import detect_schema_change

@@ -12,14 +12,12 @@ from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import plan_batch
-from dbt.adapters.sparkevolve.sql.statements import (
+from dbt.adapters.sparkevolve.sql.branch_statements import create_branch, drop_branch, fast_forward
+from dbt.adapters.sparkevolve.sql.dml import (
     Key,
     between,
-    create_branch,
     delete_statement,
     delete_where,
-    drop_branch,
-    fast_forward,
     insert_and_keep,
     insert_statement,
     merge_statement,

@@ -34,7 +34,7 @@ from dbt.adapters.sparkevolve.load.loading import (
     replacing_columns,
     window_refusals,
 )
-from dbt.adapters.sparkevolve.sql.statements import (
+from dbt.adapters.sparkevolve.sql.dml import (
     Key,
     between,
     delete_statement,
@@ -42,9 +42,9 @@ from dbt.adapters.sparkevolve.sql.statements import (
     insert_and_keep,
     insert_statement,
     merge_statement,
-    snapshot_statement,
 )
-from dbt.adapters.sparkevolve.sql.storable import Leaf, Struct
+from dbt.adapters.sparkevolve.sql.snapshots import snapshot_statement
+from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import SETTINGS, append, columns, relation, struct
 

@@ -39,7 +39,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     StructMember,
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-from dbt.adapters.sparkevolve.sql.statements import insert_statement
+from dbt.adapters.sparkevolve.sql.dml import insert_statement
 from tests.unit.helpers import TYPES, array, columns, mapping, struct
 from tests.unit.strategies import RESERVED
 

@@ -58,7 +58,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
 from dbt.adapters.sparkevolve.evolution.types import has_map, is_safe_upcast, is_same, is_widening, spark_type
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
-from dbt.adapters.sparkevolve.sql.statements import Key, delete_statement, insert_statement
+from dbt.adapters.sparkevolve.sql.dml import Key, delete_statement, insert_statement
 from tests.unit.helpers import relation
 from tests.unit.strategies import (
     MASKS,

@@ -8,7 +8,7 @@ from dbt.adapters.base.meta import available
 from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import DdlError, SeveralStatementsError
 from dbt.adapters.sparkevolve.load.finishing import FinishingAdapter
-from dbt.adapters.sparkevolve.sql import ddl, sqltext
+from dbt.adapters.sparkevolve.sql import ddl, splitting
 
 
 class ClausesAdapter(FinishingAdapter):
@@ -21,7 +21,7 @@ class ClausesAdapter(FinishingAdapter):
         Raises:
             SeveralStatementsError: there is another statement.
         """
-        found = sqltext.split_statements(sql)
+        found = splitting.split_statements(sql)
         if len(found) > 1:
             raise SeveralStatementsError(len(found))
         return found[0] if found else sql

@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.load.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
-from dbt.adapters.sparkevolve.sql import statements
+from dbt.adapters.sparkevolve.sql import ddl, values
 
 # Rows of a seed in one statement.
 SEED_BATCH = 10_000
@@ -97,7 +97,7 @@ class SparkEvolveAdapter(ClausesAdapter):
         def through_spark(comment: str | None, changed: Mapping[str, str]) -> None:
             texts = {name: self.string_literal(doc) for name, doc in changed.items()}
             of_table = None if comment is None else self.string_literal(comment)
-            for sql in statements.describe(str(relation), of_table, texts):
+            for sql in ddl.describe(str(relation), of_table, texts):
                 self.execute(sql)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
@@ -120,7 +120,7 @@ class SparkEvolveAdapter(ClausesAdapter):
         ]
         rows = [list(row.values()) for row in table.rows]
         return [
-            statements.values_query(columns, types, rows[start : start + SEED_BATCH])
+            values.values_query(columns, types, rows[start : start + SEED_BATCH])
             for start in range(0, max(len(rows), 1), SEED_BATCH)
         ]
 

@@ -12,7 +12,7 @@ from pyspark.errors import AnalysisException
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.spark.session import SESSIONS
-from dbt.adapters.sparkevolve.sql.storable import (
+from dbt.adapters.sparkevolve.sql.spark_types import (
     Array,
     Leaf,
     Map,
@@ -22,9 +22,9 @@ from dbt.adapters.sparkevolve.sql.storable import (
     columns_from_json,
     no_rows,
     parse_type,
-    storable_query,
     types_query,
 )
+from dbt.adapters.sparkevolve.sql.storable import storable_query
 
 # How a type is written in DDL, and what Spark calls it: char and varchar are strings in a query.
 LEAVES = {

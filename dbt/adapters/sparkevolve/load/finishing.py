@@ -27,7 +27,7 @@ from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.messages import is_grant_unknown, is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.sql import sqltext, statements
+from dbt.adapters.sparkevolve.sql import branch_statements, splitting
 
 if TYPE_CHECKING:
     import agate
@@ -165,7 +165,7 @@ class FinishingAdapter(IncrementalAdapter):
         Raises:
             UnplannableError: it may change something.
         """
-        words = [sqltext.first_word(statement) for statement in sqltext.split_statements(hook)]
+        words = [splitting.first_word(statement) for statement in splitting.split_statements(hook)]
         if any(word not in _READING for word in words):
             raise UnplannableError(str(relation), hook.strip())
 
@@ -223,7 +223,7 @@ class FinishingAdapter(IncrementalAdapter):
     def refresh_published(self, relation: SparkEvolveRelation) -> None:
         """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""
         try:
-            self.execute(statements.refresh_table(str(relation)))
+            self.execute(branch_statements.refresh_table(str(relation)))
         except AfterLoadError as exc:
             if not isinstance(exc.__cause__, ConnectionLostError):
                 raise

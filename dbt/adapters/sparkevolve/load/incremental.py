@@ -50,7 +50,14 @@ from dbt.adapters.sparkevolve.load.planning import PlanningAdapter, refuse_unrea
 from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.sql_settings import may_lack_names, whole_plans
-from dbt.adapters.sparkevolve.sql import statements, storable
+from dbt.adapters.sparkevolve.sql import (
+    audit_queries,
+    batch_queries,
+    branch_statements,
+    snapshots,
+    spark_types,
+    storable,
+)
 
 if TYPE_CHECKING:
     import agate
@@ -90,7 +97,7 @@ class IncrementalAdapter(PlanningAdapter):
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
             try:
-                self.execute(statements.drop_branch(str(target), branch))
+                self.execute(branch_statements.drop_branch(str(target), branch))
             except DbtRuntimeError as exc:
                 # Another run may be removing it, too.
                 logger.warning(f"The branch {branch} of {target} could not be removed: {exc}")
@@ -137,7 +144,7 @@ class IncrementalAdapter(PlanningAdapter):
         batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
-            _, rows = self.execute(statements.count_nulls(str(staged), uncounted), fetch=True)
+            _, rows = self.execute(batch_queries.count_nulls(str(staged), uncounted), fetch=True)
             batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
 
         plan = self._commit_plan(base, target, batch, settings, column_docs, Detected(**detected))
@@ -225,7 +232,7 @@ class IncrementalAdapter(PlanningAdapter):
         files = self.catalog.added_files(load.target, load.branch)
         if not files:
             return
-        rows = statements.loaded_rows(load.written, files, str(load.staged), load.merge_key)
+        rows = audit_queries.loaded_rows(load.written, files, str(load.staged), load.merge_key)
         columns = load.plan.unique_key or load.plan.refreshed[:_SHOWN_COLUMNS]
         self._check_audits(load.target, rows, audits, columns)
 
@@ -249,11 +256,11 @@ class IncrementalAdapter(PlanningAdapter):
     def _check_audits(
         self, target: SparkEvolveRelation, rows: str, audits: Sequence[str], columns: Sequence[str]
     ) -> None:
-        _, counted = self.execute(statements.count_violations(rows, audits), fetch=True)
+        _, counted = self.execute(audit_queries.count_violations(rows, audits), fetch=True)
         failures = []
         for audit, count in zip(audits, counted[0], strict=True):
             if count:
-                query = statements.some_violations(rows, audit, columns, _SHOWN)
+                query = audit_queries.some_violations(rows, audit, columns, _SHOWN)
                 _, found = self.execute(query, fetch=True)
                 examples = tuple(tuple(row) for row in found)
                 failures.append(AuditFailure(audit, int(count), tuple(columns), examples))
@@ -337,7 +344,7 @@ class IncrementalAdapter(PlanningAdapter):
         if storable.is_like(columns, table):
             return {"is_like": True, "sql": sql, "columns": [name for name, _ in columns.fields]}
         query = self.storable_query(target, sql, settings, table)
-        return {**query, "is_like": False, "without_rows": storable.no_rows(query["sql"])}
+        return {**query, "is_like": False, "without_rows": spark_types.no_rows(query["sql"])}
 
     @available.parse(lambda *a, **k: {})
     def conform_snapshot(
@@ -369,7 +376,7 @@ class IncrementalAdapter(PlanningAdapter):
         """
         batch = self.catalog.staged_batch(staged)
         plan = self._commit_plan(base, target, batch, settings, {}, wanted=_is_in_a_column)
-        sql = statements.conforming_query(query["sql"], query["columns"], plan.columns)
+        sql = snapshots.conforming_query(query["sql"], query["columns"], plan.columns)
         return {"sql": sql, "changes": [str(change) for change in plan.changes]}
 
     @available.parse(lambda *a, **k: "")
@@ -385,7 +392,7 @@ class IncrementalAdapter(PlanningAdapter):
         compared = columns if check_cols == "all" else [names.unquote(str(name)) for name in check_cols]
         if any(names.fold(name) not in spelled for name in compared):
             return "(true)"  # as dbt has it, each row has a new version since there is a new column
-        return statements.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
+        return snapshots.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
 
     @available.parse(lambda *a, **k: True)
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
@@ -514,7 +521,7 @@ class IncrementalAdapter(PlanningAdapter):
 
     def _repeated_key(self, load: Load) -> RepeatedKeyError:
         assert load.merge_key is not None
-        query = statements.repeated_keys(str(load.staged), load.merge_key, _SHOWN)
+        query = batch_queries.repeated_keys(str(load.staged), load.merge_key, _SHOWN)
         _, rows = super().execute(query, fetch=True)
         examples = [tuple(None if value is None else str(value) for value in row) for row in rows]
         return RepeatedKeyError(str(load.target), load.plan.unique_key, examples)

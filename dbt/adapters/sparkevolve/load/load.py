@@ -28,7 +28,7 @@ from dbt.adapters.sparkevolve.load.loading import (
 )
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.sql import statements as sql
+from dbt.adapters.sparkevolve.sql import branch_statements, dml
 
 
 @dataclass
@@ -184,14 +184,14 @@ class Load:
         if self.branch is None:
             return None
         minutes = branches.retain_minutes(self.base.cut_at_ms, self.now_ms)
-        return sql.create_branch(str(self.target), self.branch, self.base.cut_at, minutes)
+        return branch_statements.create_branch(str(self.target), self.branch, self.base.cut_at, minutes)
 
     @property
     def written(self) -> str:
         """The rendered name of what is written: the branch, or the table itself."""
         if self.branch is None:
             return str(self.target)
-        return sql.branch_of(str(self.target), self.branch)
+        return branch_statements.branch_of(str(self.target), self.branch)
 
     @property
     def statements(self) -> list[str]:
@@ -227,7 +227,7 @@ class Load:
         return step == 1 or head.operation == "append"
 
     @property
-    def merge_key(self) -> sql.Key | None:
+    def merge_key(self) -> dml.Key | None:
         """The key of a MERGE."""
         if self.settings["strategy"] != "merge":
             return None
@@ -238,13 +238,13 @@ class Load:
         """The statements that publish the branch through Spark and remove it."""
         assert self.branch is not None
         return [
-            sql.fast_forward(
+            branch_statements.fast_forward(
                 str(self.target.database),
                 str(self.target.include(database=False)),
                 self.base.ref,
                 self.branch,
             ),
-            sql.drop_branch(str(self.target), self.branch),
+            branch_statements.drop_branch(str(self.target), self.branch),
         ]
 
     def cut_again(self) -> None:

@@ -36,7 +36,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.sql import statements, storable
+from dbt.adapters.sparkevolve.sql import dml, snapshots, spark_types
 
 DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
 SNAPSHOT = "snapshot"
@@ -67,8 +67,7 @@ def plan_data(
         "relation": str(target),
         "changes": [str(change) for change in plan.changes],
         "projections": [
-            {"column": column.name, "expression": column.render(statements.SOURCE_ALIAS)}
-            for column in plan.columns
+            {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in plan.columns
         ],
         "removed": [names.path_text(path) for path in plan.removed],
         "removed_get": removed_value_text(plan, settings),
@@ -280,7 +279,7 @@ def keeps_values(plan: EvolutionPlan, settings: Mapping[str, Any]) -> bool:
     return any(column.may_keep for column in plan.columns)
 
 
-def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any]) -> statements.Key | None:
+def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any]) -> dml.Key | None:
     """Return the key by which a batch finds the rows that it replaces; None if it has none.
 
     Bounds of the batch's keys go along as predicates, by which Iceberg leaves out files of the table.
@@ -297,7 +296,7 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
     # Iceberg orders a uuid otherwise than its text, and a bound may be half of one.
     unordered = {c.name for c in rebuilt if isinstance(c.projection, AsUuid | AsFixed)}
     bounds = [
-        statements.between(
+        dml.between(
             key,
             types[names.fold(key)],
             *batch.bounds[names.fold(key)],
@@ -306,7 +305,7 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
         for key in plan.unique_key
         if names.fold(key) in types and key not in unordered
     ]
-    return statements.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]), rebuilt)
+    return dml.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]), rebuilt)
 
 
 def load_statements(
@@ -338,7 +337,7 @@ def load_statements(
     if strategy == SNAPSHOT:
         bookkeeping = settings["snapshot_columns"]
         return [
-            statements.snapshot_statement(
+            snapshots.snapshot_statement(
                 target,
                 str(staged),
                 plan.columns,
@@ -348,27 +347,27 @@ def load_statements(
             )
         ]
     if strategy == INSERT_OVERWRITE and older_partitions:
-        delete = statements.delete_partitions(
+        delete = dml.delete_partitions(
             target, str(staged), plan.columns, older_partitions, str(staged.database)
         )
-        return [delete, statements.insert_statement(target, str(staged), plan.columns)]
+        return [delete, dml.insert_statement(target, str(staged), plan.columns)]
     if strategy in (INSERT_OVERWRITE, FULL_REFRESH):
-        return [statements.insert_statement(target, str(staged), plan.columns, overwrite=True)]
-    insert = statements.insert_statement(target, str(staged), plan.columns)
+        return [dml.insert_statement(target, str(staged), plan.columns, overwrite=True)]
+    insert = dml.insert_statement(target, str(staged), plan.columns)
     if strategy == MICROBATCH:
         assert event_time_type is not None
         window = _window(plan.unique_key[0], event_time_type, settings)
-        delete = statements.delete_where(target, [window, *settings["predicates"]])
+        delete = dml.delete_where(target, [window, *settings["predicates"]])
         return [delete, insert] if batch.rows else [delete]
     key = load_key(batch, plan, settings)
     if key is None:
         return [insert]
     if strategy == MERGE:
         update = _updated_columns(plan, settings)
-        return [statements.merge_statement(target, str(staged), plan.columns, key, update)]
+        return [dml.merge_statement(target, str(staged), plan.columns, key, update)]
     if keeps_values(plan, settings):
-        insert = statements.insert_and_keep(target, str(staged), plan.columns, key, previous)
-    return [statements.delete_statement(target, str(staged), key), insert]
+        insert = dml.insert_and_keep(target, str(staged), plan.columns, key, previous)
+    return [dml.delete_statement(target, str(staged), key), insert]
 
 
 def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[str]:
@@ -385,7 +384,7 @@ def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[s
 def _window(column: str, type_: IcebergType, settings: Mapping[str, Any]) -> str:
     """Return the condition that a row is in the window of a microbatch, which dbt gives in UTC."""
     start, end = window(type_, settings)
-    return statements.between(column, spark_type(type_), start, end, open_end=True)
+    return dml.between(column, spark_type(type_), start, end, open_end=True)
 
 
 def window(type_: IcebergType, settings: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -393,7 +392,7 @@ def window(type_: IcebergType, settings: Mapping[str, Any]) -> tuple[Any, Any]:
     return _moment(settings["event_time_start"], type_), _moment(settings["event_time_end"], type_)
 
 
-def window_refusals(columns: storable.Struct, settings: Mapping[str, Any]) -> list[Refusal]:
+def window_refusals(columns: spark_types.Struct, settings: Mapping[str, Any]) -> list[Refusal]:
     """Refuse a microbatch whose window cannot be told by the type of its ``event_time``.
 
     Args:
@@ -405,7 +404,7 @@ def window_refusals(columns: storable.Struct, settings: Mapping[str, Any]) -> li
     if settings.get("event_time_start") is None or len(found) != 1:
         return []
     name, type_ = found[0]
-    text = type_.text if isinstance(type_, storable.Leaf) else "a struct, list or map"
+    text = type_.text if isinstance(type_, spark_types.Leaf) else "a struct, list or map"
     window = [_utc(settings[side]) for side in ("event_time_start", "event_time_end")]
     if text == "date" and any(moment.time() != time.min for moment in window):
         return [refusals.window_within_a_day(name, *(f"{moment:%Y-%m-%d %H:%M:%S}" for moment in window))]

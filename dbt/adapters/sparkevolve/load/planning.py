@@ -39,7 +39,7 @@ from dbt.adapters.sparkevolve.load.outcome import Outcome
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
-from dbt.adapters.sparkevolve.sql import storable
+from dbt.adapters.sparkevolve.sql import spark_types, storable
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -253,7 +253,7 @@ class PlanningAdapter(ListingAdapter):
         if settings["unmappable_types"] == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
         if self.catalog.is_hive:
-            paths = storable.field_paths(columns)
+            paths = spark_types.field_paths(columns)
             found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
             raise self._refusal(target, found)
@@ -269,17 +269,17 @@ class PlanningAdapter(ListingAdapter):
         """Return the error that a batch is refused, which says what the node has changed before."""
         return EvolutionRefusedError(str(target), found, is_full_refresh, self._node.changed)
 
-    def _query_columns(self, target: SparkEvolveRelation, sql: str) -> storable.Struct:
-        found, json = self.connections.columns_of(storable.no_rows(sql))
+    def _query_columns(self, target: SparkEvolveRelation, sql: str) -> spark_types.Struct:
+        found, json = self.connections.columns_of(spark_types.no_rows(sql))
         if json is not None:
-            return storable.columns_from_json(json)
+            return spark_types.columns_from_json(json)
         ambiguous = check_source_names(found)
         if ambiguous:
             raise self._refusal(target, ambiguous)
-        _, rows = self.execute(storable.types_query(sql, found), fetch=True)
+        _, rows = self.execute(spark_types.types_query(sql, found), fetch=True)
         try:
-            return storable.columns_from_types(found, [str(text) for text in rows[0]])
-        except storable.UnreadableType as exc:
+            return spark_types.columns_from_types(found, [str(text) for text in rows[0]])
+        except spark_types.UnreadableType as exc:
             raise UnreadableQueryError(str(target), str(exc)) from exc
 
     @available.parse(lambda *a, **k: {})

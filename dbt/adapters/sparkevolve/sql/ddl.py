@@ -1,7 +1,7 @@
-"""Names, types and words of a configuration, as they stand in DDL: nothing in them becomes SQL of its own."""
+"""DDL: names, types and words of a configuration, of which none becomes SQL of its own, and descriptions."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.partitions import split_terms
@@ -60,3 +60,16 @@ def is_type(text: str) -> bool:
         elif character == "," and not depth:
             return False
     return not depth
+
+
+def describe(table: str, comment: str | None, docs: Mapping[str, str]) -> list[str]:
+    """Return the statements that give a table and its columns descriptions, each a commit of its own.
+
+    Args:
+        table: the rendered name of the table.
+        comment: the literal of its description; None to leave it as it is.
+        docs: the literals of those of columns, by name.
+    """
+    alter = f"ALTER TABLE {table}"
+    of_columns = [f"{alter} ALTER COLUMN {quote(name)} COMMENT {doc}" for name, doc in docs.items()]
+    return [f"{alter} SET TBLPROPERTIES ('comment' = {comment})", *of_columns] if comment else of_columns

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.sql.sqltext import first_word, split_statements
+from dbt.adapters.sparkevolve.sql.splitting import first_word, split_statements
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The text of the statements that load a staged batch, whole."""
 
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, timezone
 from decimal import Decimal
 
 import pytest
@@ -17,29 +17,15 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
     StructMember,
 )
-from dbt.adapters.sparkevolve.sql.statements import (
+from dbt.adapters.sparkevolve.sql.audit_queries import loaded_rows
+from dbt.adapters.sparkevolve.sql.dml import (
     Key,
     between,
-    branch_of,
-    conforming_query,
-    count_nulls,
-    count_violations,
-    create_branch,
     delete_statement,
     delete_where,
-    describe,
-    drop_branch,
-    fast_forward,
     insert_and_keep,
     insert_statement,
-    literal,
-    loaded_rows,
     merge_statement,
-    repeated_keys,
-    snapshot_row_changed,
-    snapshot_statement,
-    some_violations,
-    values_query,
 )
 from tests.unit.strategies import NAMES
 
@@ -139,76 +125,6 @@ def test_an_insert_of_one_column() -> None:
     )
 
 
-def test_values_are_cast_each_to_the_type_of_its_column() -> None:
-    rows = [(1, "it's", None), (Decimal("2"), None, True)]
-    assert values_query(["a", "b`c", "d"], ["bigint", "string", "boolean"], rows) == (
-        "VALUES\n"
-        "(CAST('1' AS bigint), CAST(CAST(X'69742773' AS STRING) AS string), CAST(NULL AS boolean)),\n"
-        "(CAST('2' AS bigint), CAST(NULL AS string), CAST(true AS boolean))\n"
-        "AS `seed` (`a`, `b``c`, `d`)"
-    )
-
-
-def test_one_value() -> None:
-    assert values_query(["a"], ["int"], [[7]]) == "VALUES\n(CAST('7' AS int))\nAS `seed` (`a`)"
-
-
-def test_no_values() -> None:
-    """Columns and their types stay."""
-    assert values_query(["a", "b"], ["int", "date"], []) == (
-        "SELECT * FROM VALUES\n(CAST(NULL AS int), CAST(NULL AS date))\nAS `seed` (`a`, `b`) WHERE 1 = 0"
-    )
-
-
-@pytest.mark.parametrize("row", [[], [1], [1, 2, 3]])
-def test_a_row_of_another_length_than_the_table_is_never_written(row: list[int]) -> None:
-    with pytest.raises(ValueError, match="zip"):
-        values_query(["a", "b"], ["int", "int"], [[1, 2], row])
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "NULL"),
-        (True, "true"),
-        (False, "false"),
-        (0, "'0'"),
-        (1, "'1'"),
-        (-9223372036854775808, "'-9223372036854775808'"),
-        # Spark does read 1E+3 as a decimal, but not as an integer.
-        (Decimal("1E+3"), "'1000'"),
-        (Decimal("1E-7"), "'0.0000001'"),
-        (Decimal("-0.10"), "'-0.10'"),
-        (Decimal("12345678901234567890123456789012345678"), "'12345678901234567890123456789012345678'"),
-        (Decimal("NaN"), "'NaN'"),
-        (Decimal("-Infinity"), "'-Infinity'"),
-        (1e300, "'1e+300'"),
-        (0.1, "'0.1'"),
-        (date(2024, 2, 29), "'2024-02-29'"),
-        (time(1, 2, 3, 4), "'01:02:03.000004'"),
-        (datetime(2024, 2, 29), "'2024-02-29 00:00:00'"),
-        (datetime(2024, 2, 29, 1, 2, 3, 456789), "'2024-02-29 01:02:03.456789'"),
-        (datetime(1, 1, 1, tzinfo=timezone.utc), "'0001-01-01 00:00:00+00:00'"),
-        (datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=-2))), "'2024-01-01 00:00:00-02:00'"),
-        ("", "''"),
-        ("NULL", "'NULL'"),
-        ("true", "'true'"),
-        ("it's", "CAST(X'69742773' AS STRING)"),
-        ('a "b" `c`', "'a \"b\" `c`'"),
-        ("back\\slash", "CAST(X'6261636b5c736c617368' AS STRING)"),
-        ("ends in \\", "CAST(X'656e647320696e205c' AS STRING)"),
-        ("two\nlines\ttab", "'two\nlines\ttab'"),
-        ("a;b--c/*d*/", "'a;b--c/*d*/'"),
-        ("名前 😀", "'名前 😀'"),
-    ],
-)
-def test_a_value_is_a_literal_without_loss(value: object, text: str) -> None:
-    assert literal(value) == text
-
-
-# Keys and conditions
-
-
 def test_a_key_matches_by_every_column() -> None:
     assert Key(("Id", "a.b")).match("l", "r") == "l.`Id` = r.`Id` AND l.`a.b` = r.`a.b`"
     assert Key(("q`q",), null_safe=True).match("l", "r") == "l.`q``q` <=> r.`q``q`"
@@ -302,9 +218,6 @@ def test_a_column_is_between_two_values_of_its_type(
     assert between(column, type_, low, high, open_end=True) == text.replace("<=", "<")
 
 
-# Every way to load
-
-
 PADDED = [
     ProjectedColumn("Id", "ID", Cast("bigint")),
     ProjectedColumn("gone", None, Pad("string")),
@@ -313,6 +226,7 @@ PADDED = [
     ),
     ProjectedColumn("q`q", "q`q", Keep()),
 ]
+
 WHOLE = [ProjectedColumn("Id", "ID", Keep()), ProjectedColumn("x", "x", Keep())]
 
 
@@ -423,149 +337,6 @@ def test_a_merge_with_nothing_to_update_leaves_matching_rows_alone(update: list[
     )
 
 
-@pytest.mark.parametrize(
-    ("current", "is_open"),
-    [
-        (None, "DBT_INTERNAL_DEST.`to``` IS NULL"),
-        (
-            "to_date('9999-12-31')",
-            "(DBT_INTERNAL_DEST.`to``` IS NULL OR DBT_INTERNAL_DEST.`to``` = to_date('9999-12-31'))",
-        ),
-    ],
-)
-def test_a_snapshot_closes_versions_and_adds_others(current: str | None, is_open: str) -> None:
-    columns = [ProjectedColumn("id", "ID", Keep()), ProjectedColumn("gone", None, Pad("int"))]
-    statement = snapshot_statement(
-        TARGET, STAGED, columns, scd_id="my id", valid_to="to`", valid_to_current=current
-    )
-    assert statement == (
-        "MERGE INTO `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
-        "USING `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE\n"
-        "ON DBT_INTERNAL_SOURCE.`my id` = DBT_INTERNAL_DEST.`my id`\n"
-        f"WHEN MATCHED AND {is_open} AND DBT_INTERNAL_SOURCE.dbt_change_type IN ('update', 'delete')\n"
-        "  THEN UPDATE SET DBT_INTERNAL_DEST.`to``` = DBT_INTERNAL_SOURCE.`to```\n"
-        "WHEN NOT MATCHED AND DBT_INTERNAL_SOURCE.dbt_change_type = 'insert'\n"
-        "  THEN INSERT (`id`, `gone`)\n"
-        "VALUES (\n  DBT_INTERNAL_SOURCE.`ID`,\n  CAST(NULL AS int)\n)"
-    )
-
-
-def test_a_snapshot_s_query_returns_what_the_table_has_in_its_order() -> None:
-    member = StructMember("x", "X", Keep())
-    listed = [
-        ProjectedColumn("s", "S", RebuildStruct((member,))),
-        ProjectedColumn("id", "ID", Cast("bigint")),
-        ProjectedColumn("gone", None, Pad("int")),
-        ProjectedColumn("new", "new", Keep()),
-    ]
-    rebuilt = listed[0].render("DBT_INTERNAL_SOURCE")
-    assert "`S`.`X`" in rebuilt
-    assert conforming_query("select 1 -- all", ["ID", "S", "new", "o`dd"], listed) == (
-        f"select DBT_INTERNAL_SOURCE.`ID` AS `id`, {rebuilt} AS `s`, DBT_INTERNAL_SOURCE.`new` AS `new`, "
-        "DBT_INTERNAL_SOURCE.`o``dd` AS `o``dd` from (\nselect 1 -- all\n) as DBT_INTERNAL_SOURCE"
-    )
-    assert snapshot_row_changed(["a", "b`"]) == (
-        "(not (snapshotted_data.`a` <=> source_data.`a` and snapshotted_data.`b``` <=> source_data.`b```))"
-    )
-
-
-# Branches
-
-
-def test_branches_are_cut_written_and_removed_by_name() -> None:
-    assert branch_of(TARGET, "b`1") == "`lake`.`db`.`t`.`branch_b``1`"
-    assert create_branch(TARGET, "b", 7, 2880) == (
-        "ALTER TABLE `lake`.`db`.`t` CREATE BRANCH `b` AS OF VERSION 7 RETAIN 2880 MINUTES"
-    )
-    assert create_branch(TARGET, "b`", None, 1) == (
-        "ALTER TABLE `lake`.`db`.`t` CREATE BRANCH `b``` RETAIN 1 MINUTES"
-    )
-    assert create_branch("t", "b", 0, 1) == "ALTER TABLE t CREATE BRANCH `b` AS OF VERSION 0 RETAIN 1 MINUTES"
-    assert drop_branch(TARGET, "b`") == "ALTER TABLE `lake`.`db`.`t` DROP BRANCH IF EXISTS `b```"
-
-
-def test_a_branch_is_fast_forwarded_by_a_call_in_its_catalog() -> None:
-    assert fast_forward("la`ke", "`it's`.`a.b`", "main", "b'1") == (
-        "CALL `la``ke`.system.fast_forward(table => CAST(X'6069742773602e60612e6260' AS STRING), "
-        "branch => 'main', to => CAST(X'622731' AS STRING))"
-    )
-
-
-# Audits
-
-
-def test_loaded_rows_are_those_in_the_files_of_the_load() -> None:
-    rows = loaded_rows("`t`.`branch_b`", ["file:/a b/it's.parquet", "s3://x/2.parquet"], STAGED, None)
-    assert rows == (
-        "SELECT *\nFROM `t`.`branch_b` AS DBT_INTERNAL_DEST\n"
-        "WHERE DBT_INTERNAL_DEST._file IN (CAST(X'66696c653a2f6120622f697427732e70617271756574' AS STRING), 's3://x/2.parquet')"
-    )
-
-
-@pytest.mark.parametrize("predicates", [(), ("DBT_INTERNAL_DEST.day = DBT_INTERNAL_SOURCE.day",)])
-def test_of_a_merge_all_rows_with_a_key_of_the_batch_were_loaded(predicates: tuple[str, ...]) -> None:
-    """What a MERGE inserts need not meet its predicates, and these may be about a row of the batch."""
-    assert loaded_rows("b", ["f"], "s", Key(("Id",), True, predicates)) == (
-        "SELECT *\nFROM b AS DBT_INTERNAL_DEST\nWHERE DBT_INTERNAL_DEST._file IN ('f')\n"
-        "  AND EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
-        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
-    )
-
-
-def test_a_comment_at_the_end_of_a_condition_does_not_take_the_parenthesis() -> None:
-    key = Key(("Id",), predicates=("d > 1 -- recent", "e"))
-    assert delete_statement("t", "s", key) == (
-        "DELETE FROM t AS DBT_INTERNAL_DEST\n"
-        "WHERE DBT_INTERNAL_DEST.`Id` IN (SELECT DBT_INTERNAL_SOURCE.`Id` FROM s AS DBT_INTERNAL_SOURCE)\n"
-        "  AND (d > 1 -- recent\n)\n"
-        "  AND (e)"
-    )
-    assert "\n  AND (d > 1 -- recent\n)\n  AND (e)\nWHEN" in merge_statement("t", "s", PADDED, key, [])
-    assert delete_where("t", ["a -- b"]) == "DELETE FROM t AS DBT_INTERNAL_DEST\nWHERE (a -- b\n)"
-    counted = "  count_if(NOT coalesce((a --\n), false)) AS `audit_0`\n"
-    assert counted in count_violations("select 1", ["a --"])
-    assert "WHERE NOT coalesce((a --\n), false)\n" in some_violations("select 1", "a --", ["x"], 3)
-
-
-def test_nulls_are_counted_for_all_columns_at_once() -> None:
-    assert count_nulls("s", ["A.b", "c`"]) == (
-        "SELECT count_if(DBT_INTERNAL_SOURCE.`A.b` IS NULL), count_if(DBT_INTERNAL_SOURCE.`c``` IS NULL)\n"
-        "FROM s AS DBT_INTERNAL_SOURCE"
-    )
-
-
-def test_violations_are_counted_for_all_audits_at_once() -> None:
-    assert count_violations("SELECT 1", ["a > 0 OR b", "c is not null"]) == (
-        "SELECT\n"
-        "  count_if(NOT coalesce((a > 0 OR b), false)) AS `audit_0`,\n"
-        "  count_if(NOT coalesce((c is not null), false)) AS `audit_1`\n"
-        "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST"
-    )
-
-
-def test_some_violations_are_shown_as_texts_in_order() -> None:
-    assert some_violations("SELECT 1", "a > 0 OR b", ["Id", "q`q"], 3) == (
-        "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING) AS `text_0`, "
-        "CAST(DBT_INTERNAL_DEST.`q``q` AS STRING) AS `text_1`\n"
-        "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
-        "WHERE NOT coalesce((a > 0 OR b), false)\n"
-        "ORDER BY `text_0`, `text_1`\nLIMIT 3"
-    )
-
-
-def test_repeated_keys_are_told_with_their_number() -> None:
-    assert repeated_keys(STAGED, Key(("Id", "a.b"), rebuilt=(REORDERED,)), 3) == (
-        "SELECT CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING), "
-        "count(*)\nFROM (SELECT DBT_INTERNAL_SOURCE.`Id` AS `Id`, "
-        "IF(DBT_INTERNAL_SOURCE.`A.B` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`A.B`.`X`)) "
-        "AS `a.b` FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE\n"
-        "GROUP BY DBT_INTERNAL_SOURCE.`Id`, DBT_INTERNAL_SOURCE.`a.b`\n"
-        "HAVING count(*) > 1\n"
-        "ORDER BY CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING)\n"
-        "LIMIT 3"
-    )
-
-
 REORDERED = ProjectedColumn("a.b", "A.B", RebuildStruct((StructMember("x", "X", Keep()),)))
 
 
@@ -586,13 +357,3 @@ def test_a_rebuilt_key_is_compared_in_each_statement(null_safe: bool, equals: st
     assert kept.endswith(f"ON {value} {equals} DBT_INTERNAL_PREVIOUS.`a.b`")
     assert f"WHERE {found}" in kept
     assert loaded_rows("b", ["f"], "s", key).endswith(f"AND {found}")
-
-
-def test_descriptions_are_given_by_statements_of_their_own() -> None:
-    assert describe("t", "'a'", {"x `y`": "'b'", "c.d": "'c'"}) == [
-        "ALTER TABLE t SET TBLPROPERTIES ('comment' = 'a')",
-        "ALTER TABLE t ALTER COLUMN `x ``y``` COMMENT 'b'",
-        "ALTER TABLE t ALTER COLUMN `c.d` COMMENT 'c'",
-    ]
-    assert describe("t", "''", {}) == ["ALTER TABLE t SET TBLPROPERTIES ('comment' = '')"]
-    assert describe("t", None, {"x": "''"}) == ["ALTER TABLE t ALTER COLUMN `x` COMMENT ''"]
