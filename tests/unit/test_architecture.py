@@ -222,7 +222,6 @@ TOUCHING_PRIVATE_MEMBERS = {
     "unit/test_outages.py",
     "unit/test_publication.py",
     "unit/test_staging.py",
-    "unit/test_storable.py",
     "unit/test_transport.py",
     "unit/test_writers.py",
     "writers.py",
