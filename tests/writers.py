@@ -35,7 +35,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, table_identifier
 from tests.metadata_files import MetadataFiles
-from tests.unit.helpers import SETTINGS, relation
+from tests.unit.helpers import model_settings, relation
 
 NAMES = ["a", "b", "c", "d"]
 RETRIES = 4
@@ -428,7 +428,7 @@ class Writers(RuleBasedStateMachine):
             self.lake.set_docs(self.target, text, {"a": text, "id": text}, RETRIES)
 
     def _evolve(self, run: Run) -> None:
-        settings = {**SETTINGS, "unique_key": "id"}
+        settings = model_settings(unique_key="id")
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, {}, schema, facts)

@@ -1,5 +1,6 @@
 """Short ways to write a schema, a table and its rows in a test."""
 
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -34,6 +35,7 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import SETTINGS, IncrementalSettings, Strategy
 
 TYPES: dict[str, IcebergType] = {
     "boolean": BooleanType(),
@@ -168,35 +170,19 @@ def ids(lake: IcebergCatalog, branch: str = "main") -> list[int]:
     return sorted(row["id"] for row in table.scan().use_ref(branch).to_arrow().to_pylist())
 
 
-SETTINGS: dict[str, Any] = {
-    "strategy": "delete+insert",
-    "publish": "branch",
-    "unique_key": None,
-    "partition_by": None,
-    "clustered_by": None,
-    "buckets": None,
-    "location": None,
-    "options": {},
-    "event_time": None,
-    "event_time_start": None,
-    "event_time_end": None,
-    "on_schema_change": "append_new_columns_preserve",
-    "add_columns": True,
-    "removed_columns": "null",
-    "merge_update_columns": None,
-    "merge_exclude_columns": None,
-    "predicates": [],
-    "audits": [],
-    "full_refresh_schema": "keep",
-    "commit_retries": 4,
-    "column_renames": {},
-    "tblproperties": {},
-    "unmappable_types": "string",
-    "type_widening": True,
-    "relax_not_null": True,
-    "nested_evolution": True,
-    "frozen": [],
-    "bookkeeping": [],
-    "stored_as_they_are": [],
-}
-"""What ``sparkevolve__incremental_settings`` returns for a model that configures nothing."""
+def model_settings(base: IncrementalSettings | None = None, **given: Any) -> IncrementalSettings:
+    """Return the settings of a model that replaces rows by its key, if it has one, and preserves columns.
+
+    Args:
+        base: other settings to begin with.
+        given: fields that differ; what a user can set is given as in the configuration.
+    """
+    read = {
+        name: SETTINGS[name].kind.read(value) if name in SETTINGS else value for name, value in given.items()
+    }
+    return replace(base if base is not None else DEFAULTS, **read)
+
+
+DEFAULTS = IncrementalSettings(
+    strategy=Strategy.DELETE_INSERT, on_schema_change="append_new_columns_preserve", add_columns=True
+)

@@ -6,10 +6,11 @@ from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.load.loading import key_columns, load_statements
+from dbt.adapters.sparkevolve.load.loading import load_statements
+from dbt.adapters.sparkevolve.settings import SETTINGS
 from dbt.adapters.sparkevolve.sql.dml import Key, between, delete_statement, insert_statement
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, columns, relation
+from tests.unit.helpers import DEFAULTS, columns, model_settings, relation
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 
@@ -30,7 +31,7 @@ TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 def test_a_unique_key_may_be_nothing_one_or_several_quoted_or_not(
     configured: object, names: tuple[str, ...]
 ) -> None:
-    assert key_columns(configured) == names
+    assert SETTINGS["unique_key"].kind.read(configured) == names
 
 
 def statements(
@@ -46,7 +47,7 @@ def statements(
     batch = lake.staged_batch(staged)
     plan = plan_evolution(columns("Id int, Day string"), batch.schema, Policy(unique_key=key))
     assert not plan.refusals
-    settings = {**SETTINGS, "unique_key": list(key), "predicates": list(predicates)}
+    settings = model_settings(unique_key=list(key), predicates=list(predicates))
     return load_statements(str(TARGET), "", STAGED, batch, plan, settings)
 
 
@@ -116,7 +117,7 @@ def test_an_insert_pads_in_table_order(lake: IcebergCatalog, make_table: MakeTab
     staged = make_table(columns("z int, a int"), [{"z": 1, "a": 1}], name=str(STAGED.identifier))
     batch = lake.staged_batch(staged)
     plan = plan_evolution(columns("a bigint, gone string"), batch.schema, Policy())
-    (insert,) = load_statements(str(TARGET), "", STAGED, batch, plan, SETTINGS)
+    (insert,) = load_statements(str(TARGET), "", STAGED, batch, plan, DEFAULTS)
     assert insert == insert_statement(str(TARGET), str(STAGED), plan.columns)
     assert insert == (
         "INSERT INTO `lake`.`db`.`t` (`a`, `gone`, `z`)\n"

@@ -42,7 +42,16 @@ from dbt.adapters.sparkevolve.sql.batch_queries import repeated_keys
 from dbt.adapters.sparkevolve.sql.branch_statements import drop_branch
 from dbt.adapters.sparkevolve.sql.spark_types import no_rows, types_query
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, answering, append, columns, relation, struct, written_at
+from tests.unit.helpers import (
+    DEFAULTS,
+    answering,
+    append,
+    columns,
+    model_settings,
+    relation,
+    struct,
+    written_at,
+)
 from tests.unit.macros import detect_schema_change
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
@@ -133,7 +142,7 @@ def start(adapter: Adapter, make_table: MakeTable) -> Callable[..., Load]:
         make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
         make_table(columns(batch), *([list(rows)] if rows else []), name=str(STAGED.identifier))
         base = adapter.begin_load(TARGET)
-        return adapter.evolve(base, TARGET, STAGED, {**SETTINGS, **settings}, {}, by_name(base, batch))
+        return adapter.evolve(base, TARGET, STAGED, model_settings(**settings), {}, by_name(base, batch))
 
     return started
 
@@ -224,7 +233,7 @@ def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(
     assert "With `full_refresh_schema: replace`" in raised.value.msg
     assert raised.value.relation == MAIN
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
+        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
     assert "full_refresh_schema" not in raised.value.msg
     assert adapter._node.load is None
 
@@ -238,7 +247,7 @@ def test_a_plan_that_differs_from_what_was_detected_is_not_carried_out(
     base = adapter.begin_load(TARGET)
     detected = {"new": [], "removed": ["x"]}
     with pytest.raises(DetectionError) as raised:
-        adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, detected)
+        adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, detected)
     assert raised.value.msg == (
         f"The columns of {MAIN} were compared twice, with different results, so nothing more was written. By "
         "name: In the model only: none. In the table only: x. By the plan: In the model only: New. In the "
@@ -248,7 +257,7 @@ def test_a_plan_that_differs_from_what_was_detected_is_not_carried_out(
     assert raised.value.detected == Detected([], ["x"])
     assert raised.value.planned == Detected(("New",), ("x",))
     assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x"]
-    adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, by_name(base, "ID int, New int"))
+    adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, by_name(base, "ID int, New int"))
     assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x", "New"]
 
 
@@ -259,7 +268,7 @@ def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refuse
     make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
     make_table(columns("id int, x int"), [{"id": 1, "x": 2}], name=str(STAGED.identifier))
     base = adapter.begin_load(TARGET)
-    failing = {**SETTINGS, "on_schema_change": "fail", "add_columns": False}
+    failing = model_settings(on_schema_change="fail", add_columns=False)
     with other.load_table("db.t").update_schema() as change:
         change.add_column("theirs", StringType())
     with pytest.raises(ColumnsMovedError) as raised:
@@ -272,10 +281,10 @@ def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refuse
     )
     assert raised.value.relation == MAIN
     assert (raised.value.new, raised.value.removed) == ((), ("theirs",))
-    load = adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, SAME)
+    load = adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME)
     assert load.removed == ["`theirs`"]
     # A full refresh under `fail` may change the table's columns, and so may this.
-    refreshed = {**failing, "strategy": "full_refresh", "add_columns": True}
+    refreshed = model_settings(failing, strategy="full_refresh", add_columns=True)
     assert adapter.evolve(base, TARGET, STAGED, refreshed, {}, SAME).removed == ["`theirs`"]
     # Or it was changed to what the model returns.
     with other.load_table("db.t").update_schema() as change:
@@ -296,8 +305,8 @@ def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
     text = "This run has changed its columns before (add column `n` int), and that stays:"
     query = {"sql": "select 1", "columns": ["ID", "n"]}
     for attempt in (
-        lambda: adapter.evolve(base, TARGET, STAGED, SETTINGS, {}, SAME),
-        lambda: adapter.conform_snapshot(base, TARGET, STAGED, SETTINGS, query),
+        lambda: adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME),
+        lambda: adapter.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query),
     ):
         with pytest.raises(EvolutionRefusedError) as raised:
             attempt()
@@ -324,9 +333,9 @@ def test_a_snapshot_adds_no_field_to_a_table_that_has_taken_the_name(
     make_table(columns("id int, s", s=struct(3, x=IntegerType())))
     schema = other.load_table("db.t").schema()
     with pytest.raises(TableChangedError):
-        adapter.conform_snapshot(base, TARGET, STAGED, SETTINGS, query)
+        adapter.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query)
     assert other.load_table("db.t").schema() == schema
-    conforming = adapter.conform_snapshot(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, query)
+    conforming = adapter.conform_snapshot(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, query)
     assert conforming["changes"] == ["add field `s`.`y` int"]
     assert other.load_table("db.t").schema().find_field("s.y").field_id == 4
 
@@ -519,7 +528,7 @@ def test_a_second_thread_waits_and_finds_out_whether_the_table_has_moved(
     waiting = threading.Event()
 
     def work(name: str) -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
         waiting.set()
         answers[name] = adapter.is_still_at_base(load)
         answers[f"{name} again"] = adapter.is_still_at_base(load)
@@ -542,7 +551,7 @@ def test_a_second_thread_that_waits_for_nothing_new_goes_on(adapter: Adapter, st
     waiting = threading.Event()
 
     def work() -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, SETTINGS, {}, SAME)
+        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
         waiting.set()
         answers.append(adapter.is_still_at_base(load))
         adapter.post_model_hook(None, None)
@@ -622,7 +631,7 @@ def test_what_has_no_audits_or_loads_no_rows_is_not_audited(
     cut(other, load)
     insert(other, load)
     adapter.audit(load)
-    bare = adapter.evolve(load.base, TARGET, STAGED, SETTINGS, {}, SAME)
+    bare = adapter.evolve(load.base, TARGET, STAGED, DEFAULTS, {}, SAME)
     adapter.audit(bare)
     assert adapter.connections.sent == []
 
@@ -640,7 +649,7 @@ def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
     adapter: Adapter, make_table: MakeTable, unique_key: str | None, shown: list[str]
 ) -> None:
     make_table(columns("a int, b int, c int, d int, e int"), name=str(STAGED.identifier))
-    settings = {**SETTINGS, "audits": ["a > 0"], "unique_key": unique_key}
+    settings = model_settings(audits=["a > 0"], unique_key=unique_key)
     adapter.connections.answers = [[[1]], [["1"] * len(shown)]]
     with pytest.raises(AuditError) as raised:
         adapter.audit_staged(TARGET, STAGED, settings)
@@ -651,7 +660,7 @@ def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
         some_violations(rows, "a > 0", shown, 3),
     ]
     adapter.connections.sent.clear()
-    adapter.audit_staged(TARGET, STAGED, SETTINGS)
+    adapter.audit_staged(TARGET, STAGED, DEFAULTS)
     assert adapter.connections.sent == []
 
 
@@ -669,7 +678,7 @@ def test_a_statement_that_is_no_step_of_a_load_is_not_sent_again(adapter: Adapte
     adapter.connections.answers = [LOST]
     with pytest.raises(ConnectionLostError):
         adapter.execute("select 1")
-    direct = adapter.evolve(load.base, TARGET, STAGED, {**SETTINGS, "publish": "direct"}, {}, SAME)
+    direct = adapter.evolve(load.base, TARGET, STAGED, model_settings(publish="direct"), {}, SAME)
     adapter.connections.answers = [LOST]
     with pytest.raises(ConnectionLostError):
         adapter.execute(direct.steps[0])
@@ -800,7 +809,7 @@ def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
     table.delete()  # its files are of the older spec
     with table.update_spec() as update:
         update.add_identity("id")
-    settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "id"}
+    settings = model_settings(strategy="insert_overwrite", partition_by="id")
     load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {}, SAME)
     adapter.connections.answers = [LOST]
     adapter.execute(load.steps[1])
@@ -953,7 +962,8 @@ def test_what_cuts_a_plan_is_set_meanwhile_and_set_back(adapter: Adapter) -> Non
 def test_bounds_of_the_key_columns_are_kept_as_the_batch_spells_them(
     adapter: Adapter, options: dict[str, Any] | None, kept: set[str]
 ) -> None:
-    properties = adapter.staging_properties(options, ["Id", "a.b", "x"])
+    settings = model_settings(**options) if options is not None else None
+    properties = adapter.staging_properties(settings, ["Id", "a.b", "x"])
     prefix = "write.metadata.metrics.column."
     assert {name.removeprefix(prefix) for name in properties if name.startswith(prefix)} == kept
 
@@ -1014,7 +1024,7 @@ TYPES = ["int", "void", "interval day", "int"]
 
 def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: Adapter) -> None:
     adapter.connections.answers = [(NAMES, None), [TYPES], (NAMES, None), [TYPES]]
-    settings = {**SETTINGS, "unique_key": "id"}
+    settings = model_settings(unique_key="id")
     query = adapter.storable_query(TARGET, "select 1", settings)
     assert query["columns"] == ["ID", "i", "x"]
     assert len(query["warnings"]) == 2
@@ -1029,14 +1039,14 @@ def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: 
 def test_a_session_gives_the_types_of_a_query_as_json(adapter: Adapter) -> None:
     field = {"name": "a:int,b", "type": "long", "nullable": True, "metadata": {}}
     adapter.connections.answers = [((), json.dumps({"type": "struct", "fields": [field]}))]
-    assert adapter.storable_query(TARGET, "select 1", SETTINGS)["columns"] == ["a:int,b"]
+    assert adapter.storable_query(TARGET, "select 1", DEFAULTS)["columns"] == ["a:int,b"]
     assert adapter.connections.sent == [no_rows("select 1")]
 
 
 def test_names_that_are_there_twice_are_refused_before_their_types_are_asked(adapter: Adapter) -> None:
     adapter.connections.answers = [(("a", "A"), None)]
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.storable_query(TARGET, "select 1", SETTINGS)
+        adapter.storable_query(TARGET, "select 1", DEFAULTS)
     assert [refusal.columns for refusal in raised.value.refusals] == [("a", "A")]
 
 
@@ -1054,14 +1064,14 @@ def test_a_query_that_cannot_be_staged_is_refused(
 ) -> None:
     adapter.connections.answers = [(NAMES, None), [TYPES]]
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.storable_query(TARGET, "select 1", {**SETTINGS, **settings_})
+        adapter.storable_query(TARGET, "select 1", model_settings(**settings_))
     assert [refusal.columns for refusal in raised.value.refusals] == columns_
 
 
 def test_a_query_whose_types_cannot_be_told_is_refused(adapter: Adapter) -> None:
     adapter.connections.answers = [(("a",), None), [["struct<a:b"]]]
     with pytest.raises(UnreadableQueryError) as raised:
-        adapter.storable_query(TARGET, "select 1", SETTINGS)
+        adapter.storable_query(TARGET, "select 1", DEFAULTS)
     assert (raised.value.relation, raised.value.types) == (MAIN, "struct<a:b")
 
 

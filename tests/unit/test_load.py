@@ -23,7 +23,7 @@ from dbt.adapters.sparkevolve.sql.dml import (
     merge_statement,
 )
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, append, columns, relation
+from tests.unit.helpers import append, columns, model_settings, relation
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 DAY_MS = 24 * 3_600_000
@@ -47,7 +47,7 @@ class Loads:
     def load(self, text: str, *rows: dict[str, object], now_ms: int | None = None, **settings: Any) -> Load:
         files = [list(rows)] if rows else []
         staged = self.make_table(columns(text), *files, name=str(STAGED.identifier))
-        batch, base, settings = self.lake.staged_batch(staged), self.base(), {**SETTINGS, **settings}
+        batch, base, settings = self.lake.staged_batch(staged), self.base(), model_settings(**settings)
         plan = plan_batch(batch, settings, {}, base.table.schema(), table_facts(base.table))
         assert plan.refusals == ()
         now_ms = now_ms if now_ms is not None else base.cut_at_ms or 0

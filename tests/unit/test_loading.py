@@ -21,7 +21,6 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
 from dbt.adapters.sparkevolve.load.loading import (
-    FULL_REFRESH,
     is_loaded,
     keeps_values,
     load_key,
@@ -31,9 +30,9 @@ from dbt.adapters.sparkevolve.load.loading import (
     plan_data,
     plan_table,
     removed_value_text,
-    replacing_columns,
     window_refusals,
 )
+from dbt.adapters.sparkevolve.settings import Strategy
 from dbt.adapters.sparkevolve.sql.dml import (
     Key,
     between,
@@ -46,7 +45,7 @@ from dbt.adapters.sparkevolve.sql.dml import (
 from dbt.adapters.sparkevolve.sql.snapshots import snapshot_statement
 from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, append, columns, relation, struct
+from tests.unit.helpers import DEFAULTS, append, columns, model_settings, relation, struct
 
 UTC = timezone.utc
 TARGET, STAGED = "`lake`.`db`.`t`.`branch_b`", relation("t__dbt_tmp_0123456789ab")
@@ -70,13 +69,13 @@ def stage(lake: IcebergCatalog, make_table: MakeTable) -> Stage:
 def planned(
     batch: StagedBatch, table: str, facts: TableFacts | None = None, **settings: Any
 ) -> EvolutionPlan:
-    return plan_batch(batch, {**SETTINGS, **settings}, {}, columns(table), facts or TableFacts())
+    return plan_batch(batch, model_settings(**settings), {}, columns(table), facts or TableFacts())
 
 
 def load(batch: StagedBatch, table: str, event: IcebergType | None = None, **settings: Any) -> list[str]:
     plan = planned(batch, table, **settings)
     assert plan.refusals == ()
-    return load_statements(TARGET, PREVIOUS, STAGED, batch, plan, {**SETTINGS, **settings}, event)
+    return load_statements(TARGET, PREVIOUS, STAGED, batch, plan, model_settings(**settings), event)
 
 
 def insert(batch: StagedBatch, table: str, **settings: Any) -> str:
@@ -141,7 +140,7 @@ def test_old_rows_are_read_only_by_delete_and_insert_that_keeps(
     stage: Stage, table: str, options: dict[str, Any], answer: bool
 ) -> None:
     batch = stage("ID int, x int", ROW)
-    assert keeps_values(planned(batch, table, **options), {**SETTINGS, **options}) is answer
+    assert keeps_values(planned(batch, table, **options), model_settings(**options)) is answer
 
 
 @pytest.mark.parametrize(
@@ -185,7 +184,7 @@ def test_a_merge_without_a_key_is_an_insert(stage: Stage) -> None:
 def test_all_rows_are_replaced_even_by_none(stage: Stage, rows: Rows, options: dict[str, Any]) -> None:
     batch = stage("ID int, x int", *rows)
     assert load(batch, TABLE, **options) == [insert(batch, TABLE, overwrite=True)]
-    assert is_loaded(batch, {**SETTINGS, **options})
+    assert is_loaded(batch, model_settings(**options))
 
 
 def test_a_full_refresh_knows_no_key(stage: Stage) -> None:
@@ -204,7 +203,7 @@ PARTITIONED = TableFacts(partition_by=(part("days", "X"),))
 
 def test_partitions_are_replaced_by_those_of_the_batch(stage: Stage) -> None:
     batch = stage("ID int, x int", ROW)
-    settings = {**SETTINGS, "strategy": "insert_overwrite", "partition_by": "days(x)"}
+    settings = model_settings(strategy="insert_overwrite", partition_by="days(x)")
     plan = plan_batch(batch, settings, {}, columns(TABLE), PARTITIONED)
     statements = load_statements(TARGET, PREVIOUS, STAGED, batch, plan, settings)
     assert statements == [insert(batch, TABLE, overwrite=True)]
@@ -228,7 +227,7 @@ def test_partitions_are_replaced_by_those_of_the_batch(stage: Stage) -> None:
 def test_an_overwrite_is_by_partition_only_where_it_is_asked_for(
     strategy: str, partition_by: object, answer: str | None
 ) -> None:
-    settings = {**SETTINGS, "strategy": strategy, "partition_by": partition_by}
+    settings = model_settings(strategy=strategy, partition_by=partition_by)
     assert partition_overwrite(settings) == answer
 
 
@@ -249,14 +248,14 @@ def test_an_empty_batch_is_loaded_just_if_it_replaces_rows_by_nothing(
 ) -> None:
     batch = stage("ID int, ts timestamp")
     settings = {"strategy": strategy, "partition_by": partition_by, "unique_key": "id"}
-    assert is_loaded(batch, {**SETTINGS, **settings}) is answer
+    assert is_loaded(batch, model_settings(**settings)) is answer
     # Under `--empty`, and not in a full refresh.
-    assert not is_loaded(batch, {**SETTINGS, **settings, "is_sampled_empty": True})
+    assert not is_loaded(batch, model_settings(**settings, is_sampled_empty=True))
     if not answer:
         facts = TableFacts(partition_by=(part("identity", "x"),))
         plan = planned(batch, "Id int, ts timestamp", facts, **settings)
         assert plan.refusals == ()
-        assert load_statements(TARGET, PREVIOUS, STAGED, batch, plan, {**SETTINGS, **settings}) == []
+        assert load_statements(TARGET, PREVIOUS, STAGED, batch, plan, model_settings(**settings)) == []
 
 
 def test_the_statement_of_a_snapshot_names_dbt_s_columns(stage: Stage) -> None:
@@ -367,17 +366,17 @@ def test_a_window_has_to_be_one_that_the_event_time_can_tell(
     type_: str, window: dict[str, datetime], reason: str | None
 ) -> None:
     model = Struct((("id", Leaf("int")), ("TS", Leaf(type_))))
-    found = [str(refusal) for refusal in window_refusals(model, {"event_time": "`ts`", **window})]
+    found = [str(refusal) for refusal in window_refusals(model, model_settings(event_time="`ts`", **window))]
     assert len(found) == (reason is not None)
     assert reason is None or f"The event_time `TS` {reason}" in found[0] or reason in found[0]
     # No batch of a microbatch model.
-    settings = {"event_time": "ts", "event_time_start": None, "event_time_end": None}
+    settings = model_settings(event_time="ts")
     assert window_refusals(model, settings) == []
 
 
 def test_what_is_stored_as_the_table_has_it_is_cast(stage: Stage) -> None:
     batch = stage("Valid_From date, v int", {"Valid_From": date(2024, 1, 1), "v": 1})
-    settings = {**SETTINGS, "strategy": "append", "stored_as_they_are": ["valid_from", "valid_to"]}
+    settings = model_settings(strategy="append", keep_table_type=["valid_from", "valid_to"])
     plan = plan_batch(batch, settings, {}, columns("valid_from timestamp, v int"), TableFacts())
     assert [column.projection for column in plan.columns] == [Cast("timestamp_ltz"), Keep()]
 
@@ -399,10 +398,10 @@ def test_the_window_of_a_microbatch_is_open_at_its_end(stage: Stage) -> None:
 
 
 def test_a_microbatch_replaces_by_its_event_time_and_others_by_their_key() -> None:
-    settings = {**SETTINGS, "unique_key": ["A", "`b`"], "event_time": "`Ts`"}
-    assert replacing_columns({**settings, "strategy": "microbatch"}) == (("Ts",), "event_time")
+    settings = model_settings(unique_key=["A", "`b`"], event_time="`Ts`")
+    assert model_settings(settings, strategy="microbatch").replacing == (("Ts",), "event_time")
     for strategy in ("append", "delete+insert", "merge", "insert_overwrite", "full_refresh"):
-        assert replacing_columns({**settings, "strategy": strategy}) == (("A", "b"), "unique_key")
+        assert model_settings(settings, strategy=strategy).replacing == (("A", "b"), "unique_key")
 
 
 # The key
@@ -411,7 +410,7 @@ def test_a_microbatch_replaces_by_its_event_time_and_others_by_their_key() -> No
 def key_of(batch: StagedBatch, table: str, **settings: Any) -> Key | None:
     plan = planned(batch, table, **settings)
     assert plan.refusals == ()
-    return load_key(batch, plan, {**SETTINGS, **settings})
+    return load_key(batch, plan, model_settings(**settings))
 
 
 @pytest.mark.parametrize("strategy", ["append", "insert_overwrite", "microbatch", "full_refresh"])
@@ -481,7 +480,7 @@ def test_a_struct_in_a_key_is_compared_as_it_is_stored(other: Catalog) -> None:
     staged = other.create_table("db.s", from_model, properties=staging_properties(["k", "n"]))
     append(staged, [{"k": {"b": 1, "a": 2}, "n": 1}])
     table = columns("K, n int", K=struct(3, a=IntegerType(), b=IntegerType()))
-    settings = {**SETTINGS, "strategy": "delete+insert", "unique_key": ["k", "N"]}
+    settings = model_settings(strategy="delete+insert", unique_key=["k", "N"])
     batch = StagedBatch(staged)
     plan = plan_batch(batch, settings, {}, table, TableFacts())
     key = load_key(batch, plan, settings)
@@ -592,9 +591,9 @@ def test_each_switch_of_a_model_reaches_the_plan(
     schema = columns("a bigint, new int, s", s=struct(10, x=StringType(), y=StringType()))
     batch = lake.staged_batch(make_table(schema, [{"a": 1, "new": 1, "s": {"x": "x", "y": "y"}}]))
     table = columns("a int, n int not null, s", s=struct(10, x=StringType()))
-    on = plan_batch(batch, SETTINGS, {}, table, TableFacts())
+    on = plan_batch(batch, DEFAULTS, {}, table, TableFacts())
     assert len(on.changes) == 4
-    off = plan_batch(batch, {**SETTINGS, setting: False}, {}, table, TableFacts())
+    off = plan_batch(batch, model_settings(**{setting: False}), {}, table, TableFacts())
     if setting == "add_columns":
         assert off.ignored == (("new",), ("s", "y")) or set(off.ignored) == {("new",), ("s", "y")}
     else:
@@ -603,11 +602,11 @@ def test_each_switch_of_a_model_reaches_the_plan(
 
 def test_descriptions_and_facts_reach_the_plan(stage: Stage) -> None:
     batch = stage("ID int, x int", {"ID": 1, "x": 1})
-    docs = plan_batch(batch, SETTINGS, {"X": "an x"}, columns("id int"), TableFacts())
+    docs = plan_batch(batch, DEFAULTS, {"X": "an x"}, columns("id int"), TableFacts())
     assert docs.changes == (AddColumn(("x",), columns("x int").fields[0].field_type, "an x"),)
-    v3 = plan_batch(batch, SETTINGS, {}, columns("id int"), TableFacts(format_version=3))
+    v3 = plan_batch(batch, DEFAULTS, {}, columns("id int"), TableFacts(format_version=3))
     assert len(v3.refusals) == 1
-    required = plan_batch(batch, SETTINGS, {}, columns("id int not null, x int not null"), TableFacts())
+    required = plan_batch(batch, DEFAULTS, {}, columns("id int not null, x int not null"), TableFacts())
     assert required.changes == ()
 
 
@@ -617,7 +616,7 @@ def test_descriptions_and_facts_reach_the_plan(stage: Stage) -> None:
 def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
     batch = stage("ID int, new int", {"ID": 1, "new": 1})
     plan = planned(batch, TABLE)
-    data = plan_data(relation("t"), plan, SETTINGS)
+    data = plan_data(relation("t"), plan, DEFAULTS)
     assert data == {
         "relation": "`lake`.`db`.`t`",
         "changes": ["add column `new` int"],
@@ -643,10 +642,11 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
         "  column     `x` = CAST(NULL AS int)\n"
         "  column     `new` = DBT_INTERNAL_SOURCE.`new`"
     )
-    keeping = {**SETTINGS, "unique_key": "id", "removed_columns": "keep"}
-    refreshed = {**keeping, "strategy": FULL_REFRESH}
-    assert removed_value_text(planned(batch, TABLE, **refreshed), refreshed) == "padded with NULL"
-    kept = plan_data(relation("t"), planned(batch, TABLE, **keeping), keeping)
+    options = {"unique_key": "id", "removed_columns": "keep"}
+    keeping, refreshed = model_settings(**options), model_settings(**options, strategy=Strategy.FULL_REFRESH)
+    plan = planned(batch, TABLE, **options, strategy=Strategy.FULL_REFRESH)
+    assert removed_value_text(plan, refreshed) == "padded with NULL"
+    kept = plan_data(relation("t"), planned(batch, TABLE, **options), keeping)
     assert plan_table(kept) == (
         "`lake`.`db`.`t`\n"
         "  change     add column `new` int\n"

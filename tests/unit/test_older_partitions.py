@@ -20,16 +20,12 @@ from dbt.adapters.sparkevolve.iceberg.publication import overwrote_other_partiti
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import overwrites_older_partitions, plan_batch
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, append, columns, relation, struct
+from tests.unit.helpers import append, columns, model_settings, relation, struct
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
-OVERWRITE: dict[str, Any] = {
-    **SETTINGS,
-    "strategy": "insert_overwrite",
-    "partition_by": "id",
-    "publish": "direct",
-}
+OVERWRITE = model_settings(strategy="insert_overwrite", partition_by="id", publish="direct")
 
 
 def test_files_are_older_from_the_change_of_the_spec_until_they_are_gone(
@@ -95,7 +91,7 @@ def test_only_an_overwrite_of_partitions_minds_them(
     with other.load_table("db.t").update_spec() as update:
         update.add_identity("id")
     base = lake.base(TARGET, lambda: None)
-    assert overwrites_older_partitions(base, {**OVERWRITE, **change}) is answer
+    assert overwrites_older_partitions(base, model_settings(OVERWRITE, **change)) is answer
 
 
 def test_what_makes_a_partition_is_said_in_iceberg_s_functions(make_table: MakeTable, other: Catalog) -> None:
@@ -163,7 +159,7 @@ def test_a_load_deletes_by_value_and_inserts(
         update.add_identity("s.a")
     make_table(columns("ID int, S", S=struct(3, b=IntegerType())), name=str(STAGED.identifier))
     append(other.load_table(("db", str(STAGED.identifier))), [{"ID": 1, "S": {"b": 1}}])
-    load = started(lake, {**OVERWRITE, "column_renames": {"s.a": "b"}})
+    load = started(lake, model_settings(OVERWRITE, column_renames={"s.a": "b"}))
     assert RenameField(("s", "a"), "b") in load.plan.changes
     assert load.partition_overwrite is None
     delete, insert = load.statements
@@ -182,10 +178,10 @@ def test_a_load_deletes_by_value_and_inserts(
     ]
 
 
-def started(lake: IcebergCatalog, settings: dict[str, Any]) -> Load:
+def started(lake: IcebergCatalog, settings: IncrementalSettings) -> Load:
     base = lake.base(TARGET, lambda: None)
     batch: StagedBatch = lake.staged_batch(STAGED)
-    settings = {**settings, "partition_by": ["bucket(4, id)", "s.b"]}
+    settings = model_settings(settings, partition_by=["bucket(4, id)", "s.b"])
     plan: EvolutionPlan = plan_batch(batch, settings, {}, base.table.schema(), table_facts(base.table))
     assert plan.refusals == ()
     return Load(TARGET, STAGED, base, batch, plan, settings, 0)

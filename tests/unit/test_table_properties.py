@@ -15,7 +15,7 @@ from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
 from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.model_config import check
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import SETTINGS, columns
+from tests.unit.helpers import columns, model_settings
 
 ANY_SCHEMA = "write.spark.accept-any-schema"
 
@@ -74,25 +74,25 @@ def test_what_no_run_sets_is_refused(
     facts: TableFacts,
     reason: str,
 ) -> None:
-    wanted = {**SETTINGS, **chosen, "tblproperties": configured}
+    wanted = model_settings(**chosen, tblproperties=configured)
     plan = plan_batch(batch, wanted, {}, columns("id int"), facts)
     assert [refusal.reason for refusal in plan.refusals] == [reason]
     assert plan.changes == ()
 
 
 def test_a_model_may_take_back_what_no_merge_works_with(batch: StagedBatch) -> None:
-    wanted = {**SETTINGS, "strategy": "merge", "unique_key": "id", "tblproperties": {ANY_SCHEMA: "false"}}
+    wanted = model_settings(strategy="merge", unique_key="id", tblproperties={ANY_SCHEMA: "false"})
     facts = TableFacts(properties={ANY_SCHEMA: "true"})
     plan = plan_batch(batch, wanted, {}, columns("id int, n int"), facts)
     assert (plan.refusals, plan.changes) == ((), (SetProperty(ANY_SCHEMA, "false"),))
 
 
 def test_a_table_that_pyiceberg_cannot_commit_to_gets_no_properties(batch: StagedBatch) -> None:
-    wanted = {**SETTINGS, "tblproperties": {"a": "1", "format-version": "3", ANY_SCHEMA: "false"}}
+    wanted = model_settings(tblproperties={"a": "1", "format-version": "3", ANY_SCHEMA: "false"})
     plan = plan_batch(batch, wanted, {}, columns("id int, n int"), TableFacts(format_version=3))
     assert (plan.refusals, plan.changes, plan.warnings) == ((), (), ())
     facts = TableFacts(format_version=3, properties={ANY_SCHEMA: "true"})
-    merge = {**wanted, "strategy": "merge", "unique_key": "id"}
+    merge = model_settings(wanted, strategy="merge", unique_key="id")
     (refusal,) = plan_batch(batch, merge, {}, columns("id int, n int"), facts).refusals
     assert refusal.reason.startswith(f"The table has the property `{ANY_SCHEMA}`")
 
@@ -103,7 +103,7 @@ def test_properties_are_one_commit_with_the_columns_and_none_without_a_differenc
     target = make_table(columns("id int"), properties={"a": "1", "kept": "x"})
 
     def evolve(**properties: str) -> EvolutionPlan:
-        settings = {**SETTINGS, "tblproperties": properties}
+        settings = model_settings(tblproperties=properties)
         return lake.evolve(
             target,
             lambda schema, facts: plan_batch(batch, settings, {}, schema, facts),
@@ -175,7 +175,7 @@ def test_a_table_without_files_of_deleted_rows_is_not_made_to_need_them(
     batch: StagedBatch, chosen: dict[str, Any], properties: dict[str, str], version: int, mode: str | None
 ) -> None:
     facts = TableFacts(format_version=version, properties=properties)
-    plan = plan_batch(batch, {**SETTINGS, **chosen}, {}, columns("id int, n int"), facts)
+    plan = plan_batch(batch, model_settings(**chosen), {}, columns("id int, n int"), facts)
     assert [str(refusal) for refusal in plan.refusals] == (
         [
             f"The table has Iceberg's format version 1 and `{mode}` = 'merge-on-read', for which Iceberg "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
+from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.messages import clocks_that_differ, is_log_unsorted, is_out_of_memory
 from dbt.adapters.sparkevolve.redaction import clean
@@ -556,6 +556,24 @@ class ModelConfigError(SparkEvolveError):
         super().__init__(f"{setting} is {shown} in {node}. {why}")
         self.setting = setting
         self.value = value
+        self.node_id = node
+
+
+class ModelSettingError(ModelConfigError, CompilationError):
+    """A setting of an incremental model or snapshot whose value cannot be one; a compilation error to dbt."""
+
+
+class SettingsConflictError(SparkEvolveError, CompilationError):
+    """Settings of one model that contradict each other; a compilation error to dbt.
+
+    Attributes:
+        settings: their names.
+        node_id: the id of the model or snapshot.
+    """
+
+    def __init__(self, settings: Sequence[str], node: str, message: str) -> None:
+        super().__init__(message)
+        self.settings = tuple(settings)
         self.node_id = node
 
 

@@ -19,9 +19,9 @@ from dbt.adapters.sparkevolve.errors import SettingError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION, property_text
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.load.planning import DEFAULT_FILE_FORMAT
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import SETTINGS, STRATEGIES
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
 from dbt.adapters.sparkevolve.sql import ddl, values
@@ -90,9 +90,17 @@ class SparkEvolveAdapter(ClausesAdapter):
         relation: SparkEvolveRelation,
         comment: str | None,
         column_docs: Mapping[str, str],
-        commit_retries: int,
+        config: Any,
     ) -> None:
-        """Store changed descriptions of a table and its columns in one commit; none if none changed."""
+        """Store changed descriptions of a table and its columns in one commit; none if none changed.
+
+        Args:
+            relation: the table.
+            comment: its description; None if it is not to be stored.
+            column_docs: the descriptions of its columns.
+            config: dbt's object of the node's configuration, for ``commit_retries``.
+        """
+        retries = SETTINGS["commit_retries"].value(config, config.model.unique_id)
 
         def through_spark(comment: str | None, changed: Mapping[str, str]) -> None:
             texts = {name: self.string_literal(doc) for name, doc in changed.items()}
@@ -101,7 +109,7 @@ class SparkEvolveAdapter(ClausesAdapter):
                 self.execute(sql)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        self.catalog.set_docs(relation, comment, docs, commit_retries, through_spark)
+        self.catalog.set_docs(relation, comment, docs, retries, through_spark)
 
     # SQL text
 
@@ -166,14 +174,6 @@ class SparkEvolveAdapter(ClausesAdapter):
             del defaults[FORMAT_VERSION]
         return {**defaults, **given}
 
-    @available.parse(lambda *a, **k: {})
-    def configured_properties(
-        self, configured: Mapping[str, Any] | None, has_description: bool
-    ) -> dict[str, str]:
-        """Return a model's ``tblproperties`` as texts, without a comment if its description is one."""
-        texts = {str(key): property_text(value) for key, value in (configured or {}).items()}
-        return {key: text for key, text in texts.items() if key != COMMENT_PROPERTY or not has_description}
-
     def debug_query(self) -> None:
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.
 
@@ -197,4 +197,4 @@ class SparkEvolveAdapter(ClausesAdapter):
 
     def valid_incremental_strategies(self) -> list[str]:
         """Return the strategies that load into a table without losing a column."""
-        return ["append", "delete+insert", "merge", "insert_overwrite", "microbatch"]
+        return [str(strategy) for strategy in STRATEGIES]

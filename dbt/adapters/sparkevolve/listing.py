@@ -14,9 +14,9 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError, UnreadableTableError
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
-from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.messages import has_nothing_to_list
 from dbt.adapters.sparkevolve.relation import namespace, schema_name, schema_problem
 

@@ -9,6 +9,8 @@ from dbt.adapters.sparkevolve.evolution.column_properties import NAME_MAPPING
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 FORMAT_VERSION = "format-version"
+# What Spark shows as the comment of a table.
+COMMENT_PROPERTY = "comment"
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.
 NEWEST_FORMAT_TO_COMMIT = 2
 DELETE_MODE, MERGE_MODE = "write.delete.mode", "write.merge.mode"

@@ -46,7 +46,7 @@ from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
-from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.iceberg.base import (
     Base,
     Head,
@@ -72,7 +72,6 @@ from dbt.adapters.sparkevolve.iceberg.publication import (
     written_ms,
 )
 from dbt.adapters.sparkevolve.iceberg.schema_commits import (
-    COMMENT_PROPERTY,
     commit_changes,
     commit_docs,
 )

@@ -21,10 +21,9 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.times import iso
-
-COMMENT_PROPERTY = "comment"
 
 
 def commit_changes(

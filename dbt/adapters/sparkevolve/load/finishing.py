@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.messages import is_grant_unknown, is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.sql import branch_statements, splitting
 
 if TYPE_CHECKING:
@@ -67,6 +68,31 @@ class FinishingAdapter(IncrementalAdapter):
             # dbt-athena's name of it.
             node.config["partition_by"] = given["partitioned_by"]
         model_config.check(node.unique_id, given, fields, node.config)
+
+    @available.parse_none
+    def incremental_settings(
+        self, config: Any, full_refresh: bool, flags: Any, location: str | None = None
+    ) -> IncrementalSettings:
+        """Return the settings of the model or snapshot that runs, all of them checked.
+
+        Args:
+            config: dbt's object of its configuration.
+            full_refresh: whether the run replaces all rows of the table.
+            flags: dbt's flags.
+            location: where the model's table is to be; None if the catalog chooses.
+
+        Raises:
+            ModelSettingError: a value cannot be one.
+            SettingsConflictError: settings contradict each other.
+        """
+        return IncrementalSettings.from_config(
+            config,
+            config.model.unique_id,
+            full_refresh=full_refresh,
+            full_refresh_flag=flags.FULL_REFRESH,
+            is_empty=bool(flags.EMPTY),
+            location=location,
+        )
 
     @available.parse(lambda *a, **k: [])
     def settings_without_effect(

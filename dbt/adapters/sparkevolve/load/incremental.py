@@ -39,16 +39,13 @@ from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import (
-    FULL_REFRESH,
-    MERGE,
-    SNAPSHOT,
-    key_columns,
     overwrites_older_partitions,
     plan_batch,
 )
 from dbt.adapters.sparkevolve.load.planning import PlanningAdapter, refuse_unreadable
 from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.sql_settings import may_lack_names, whole_plans
 from dbt.adapters.sparkevolve.sql import (
     audit_queries,
@@ -117,7 +114,7 @@ class IncrementalAdapter(PlanningAdapter):
         base: Base,
         target: SparkEvolveRelation,
         staged: SparkEvolveRelation,
-        settings: Mapping[str, Any],
+        settings: IncrementalSettings,
         column_docs: Mapping[str, str],
         detected: Mapping[str, Sequence[str]],
     ) -> Load:
@@ -127,7 +124,7 @@ class IncrementalAdapter(PlanningAdapter):
             base: what ``begin_load`` returned.
             target: the model's table.
             staged: the batch.
-            settings: what ``sparkevolve__incremental_settings`` returns.
+            settings: the model's.
             column_docs: descriptions of columns, stored with those that are added.
             detected: what ``sparkevolve__detect_schema_change`` has found in the columns of ``base``.
 
@@ -138,10 +135,10 @@ class IncrementalAdapter(PlanningAdapter):
             CommitConflictError: other writers were faster each time.
         """
         if overwrites_older_partitions(base, settings):
-            found = refused_partitions(base.table, settings["tblproperties"])
+            found = refused_partitions(base.table, settings.tblproperties)
             if found:
                 raise self._refusal(target, found)
-        batch = self.catalog.staged_batch(staged, settings["bookkeeping"])
+        batch = self.catalog.staged_batch(staged, settings.bookkeeping)
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
             _, rows = self.execute(batch_queries.count_nulls(str(staged), uncounted), fetch=True)
@@ -163,7 +160,7 @@ class IncrementalAdapter(PlanningAdapter):
         base: Base,
         target: SparkEvolveRelation,
         batch: StagedBatch,
-        settings: Mapping[str, Any],
+        settings: IncrementalSettings,
         column_docs: Mapping[str, str],
         detected: Detected | None = None,
         wanted: Callable[[Change], bool] = lambda change: True,
@@ -173,16 +170,16 @@ class IncrementalAdapter(PlanningAdapter):
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts)
             if plan.refusals:
-                raise self._refusal(target, plan.refusals, settings["strategy"] == FULL_REFRESH)
+                raise self._refusal(target, plan.refusals, settings.strategy == Strategy.FULL_REFRESH)
             if detected is not None:
-                may_differ = settings["on_schema_change"] != "fail" or settings["add_columns"]
+                may_differ = settings.on_schema_change != "fail" or settings.add_columns
                 _check_detected(target, base, detected, planned(plan, schema), schema, may_differ)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
         plan = self.catalog.evolve(
             target,
             decide,
-            int(settings["commit_retries"]),
+            settings.commit_retries,
             source=batch.schema,
             invocation_id=get_invocation_id(),
             base=base,
@@ -225,7 +222,7 @@ class IncrementalAdapter(PlanningAdapter):
             AuditError: rows fail; nothing was published.
         """
         load.ended_at = time.monotonic()
-        audits = load.settings["audits"]
+        audits = load.settings.audits
         # Without rows in the batch, files on the branch hold what a DELETE has copied.
         if not audits or load.branch is None or not load.batch.rows or load.is_overtaken:
             return
@@ -238,7 +235,7 @@ class IncrementalAdapter(PlanningAdapter):
 
     @available.parse_none
     def audit_staged(
-        self, target: SparkEvolveRelation, staged: SparkEvolveRelation, settings: Mapping[str, Any]
+        self, target: SparkEvolveRelation, staged: SparkEvolveRelation, settings: IncrementalSettings
     ) -> None:
         """Check a staged batch, also against the model's audits, before a table is made from it.
 
@@ -247,11 +244,9 @@ class IncrementalAdapter(PlanningAdapter):
             HiddenBatchError: a table would be made without its rows.
         """
         batch = self.catalog.staged_batch(staged)
-        if settings["audits"]:
-            columns = (
-                key_columns(settings["unique_key"]) or [f.name for f in batch.schema.fields][:_SHOWN_COLUMNS]
-            )
-            self._check_audits(target, f"SELECT * FROM {staged}", settings["audits"], columns)
+        if settings.audits:
+            columns = settings.unique_key or [f.name for f in batch.schema.fields][:_SHOWN_COLUMNS]
+            self._check_audits(target, f"SELECT * FROM {staged}", settings.audits, columns)
 
     def _check_audits(
         self, target: SparkEvolveRelation, rows: str, audits: Sequence[str], columns: Sequence[str]
@@ -282,7 +277,7 @@ class IncrementalAdapter(PlanningAdapter):
             PublishConflictError: the table has moved, and this was the last attempt.
             PublishError: the catalog refused.
         """
-        retries = int(load.settings["commit_retries"])
+        retries = load.settings.commit_retries
         if load.is_overtaken:
             if is_last:
                 raise PublishConflictError(str(load.target), retries + 1, is_loaded=False)
@@ -313,7 +308,7 @@ class IncrementalAdapter(PlanningAdapter):
             return False
         if outcome == Published.NOTHING_NEW:
             # A MERGE may find nothing to update; what else has rows has written some.
-            if load.batch.rows and load.settings["strategy"] not in (MERGE, SNAPSHOT):
+            if load.batch.rows and load.settings.strategy not in (Strategy.MERGE, Strategy.SNAPSHOT):
                 raise NotOnBranchError(
                     str(load.target), "its rows are not on the branch that they were written to"
                 )
@@ -324,7 +319,7 @@ class IncrementalAdapter(PlanningAdapter):
 
     @available.parse(lambda *a, **k: {})
     def snapshot_query(
-        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any], table: Schema
+        self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings, table: Schema
     ) -> dict[str, Any]:
         """Return whether a snapshot's query is like its table; if not, also in types that it can store.
 
@@ -352,7 +347,7 @@ class IncrementalAdapter(PlanningAdapter):
         base: Base,
         target: SparkEvolveRelation,
         staged: SparkEvolveRelation,
-        settings: Mapping[str, Any],
+        settings: IncrementalSettings,
         query: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Add a snapshot's new fields to the structs of its table, and return its query in the table's order.
@@ -463,7 +458,7 @@ class IncrementalAdapter(PlanningAdapter):
         Raises:
             DbtRuntimeError: Spark's last answer.
         """
-        retries = int(load.settings["commit_retries"])
+        retries = load.settings.commit_retries
         for number in range(retries + 1):
             time.sleep(wait_seconds(number))
             load.cut_again()

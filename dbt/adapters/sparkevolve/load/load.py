@@ -1,10 +1,8 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from pyiceberg.types import IcebergType
 
@@ -23,11 +21,14 @@ from dbt.adapters.sparkevolve.load.loading import (
     load_statements,
     overwrites_older_partitions,
     partition_overwrite,
-    removed_value_text,
     window,
+)
+from dbt.adapters.sparkevolve.load.loading import (
+    removed_value_text as removed_value,
 )
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql import branch_statements, dml
 
 
@@ -56,7 +57,7 @@ class Load:
     base: Base
     batch: StagedBatch
     plan: EvolutionPlan
-    settings: Mapping[str, Any]
+    settings: IncrementalSettings
     now_ms: int
     branch: str | None = field(init=False)
     has_said_differences: bool = field(init=False, default=False)
@@ -80,7 +81,7 @@ class Load:
         Values that the model does not return are nowhere but in the rows that are deleted. A run that ended
         between a DELETE and an INSERT of their own commits would take them away, whoever ran it again.
         """
-        return self.settings["publish"] == "branch" or keeps_values(self.plan, self.settings)
+        return self.settings.publish == "branch" or keeps_values(self.plan, self.settings)
 
     @property
     def changes(self) -> list[str]:
@@ -126,7 +127,7 @@ class Load:
     @property
     def _window_warning(self) -> list[str]:
         """Say that a batch has rows that its window does not hold: a second run adds them again."""
-        if self.settings["strategy"] != "microbatch" or self._event_time_type is None:
+        if self.settings.strategy != Strategy.MICROBATCH or self._event_time_type is None:
             return []
         name = self.plan.unique_key[0]
         start, end = window(self._event_time_type, self.settings)
@@ -154,9 +155,9 @@ class Load:
         return [names.path_text(path) for path in self.plan.removed]
 
     @property
-    def what_removed_get(self) -> str:
+    def removed_value_text(self) -> str:
         """What rows of this run have where the model does not return a column or field."""
-        return removed_value_text(self.plan, self.settings)
+        return removed_value(self.plan, self.settings)
 
     @property
     def ignored(self) -> list[str]:
@@ -229,7 +230,7 @@ class Load:
     @property
     def merge_key(self) -> dml.Key | None:
         """The key of a MERGE."""
-        if self.settings["strategy"] != "merge":
+        if self.settings.strategy != Strategy.MERGE:
             return None
         return load_key(self.batch, self.plan, self.settings)
 

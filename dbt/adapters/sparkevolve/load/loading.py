@@ -36,31 +36,14 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql import dml, snapshots, spark_types
 
-DELETE_INSERT, MERGE, MICROBATCH = "delete+insert", "merge", "microbatch"
-SNAPSHOT = "snapshot"
 KEPT, PADDED = "rows that are replaced keep its value, new ones get NULL", "padded with NULL"
-INSERT_OVERWRITE, FULL_REFRESH = "insert_overwrite", "full_refresh"
-
-
-def key_columns(unique_key: Any) -> tuple[str, ...]:
-    """Return the names in a ``unique_key``, which may be a string, a list or None, quoted or not."""
-    if not unique_key:
-        return ()
-    listed = [unique_key] if isinstance(unique_key, str) else list(unique_key)
-    return tuple(names.unquote(str(name)) for name in listed)
-
-
-def replacing_columns(settings: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
-    """Return the columns by which a batch replaces rows, and the setting that names them."""
-    if settings["strategy"] == MICROBATCH:
-        return key_columns(settings["event_time"]), "event_time"
-    return key_columns(settings["unique_key"]), "unique_key"
 
 
 def plan_data(
-    target: SparkEvolveRelation, plan: EvolutionPlan, settings: Mapping[str, Any]
+    target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
 ) -> dict[str, Any]:
     """Return a plan as plain data, see ``SparkEvolveAdapter.plan``."""
     return {
@@ -105,7 +88,7 @@ def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def plan_batch(
     batch: StagedBatch,
-    settings: Mapping[str, Any],
+    settings: IncrementalSettings,
     column_docs: Mapping[str, str],
     schema: Schema,
     facts: TableFacts,
@@ -119,28 +102,28 @@ def plan_batch(
         schema: the table's current schema.
         facts: what else matters of the table.
     """
-    replacing, setting = replacing_columns(settings)
+    replacing, setting = settings.replacing
     policy = Policy(
-        add_columns=bool(settings["add_columns"]),
-        type_widening=bool(settings["type_widening"]),
-        relax_not_null=bool(settings["relax_not_null"]),
-        nested_evolution=bool(settings["nested_evolution"]),
+        add_columns=settings.add_columns,
+        type_widening=settings.type_widening,
+        relax_not_null=settings.relax_not_null,
+        nested_evolution=settings.nested_evolution,
         unique_key=replacing,
         key_setting=setting,
-        renames=settings["column_renames"],
+        renames=settings.column_renames,
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
-        frozen=frozenset(settings["frozen"]),
+        frozen=frozenset(settings.frozen),
         facts=facts,
     )
-    plan = plan_evolution(schema, _source(batch, schema, settings["stored_as_they_are"]), policy)
+    plan = plan_evolution(schema, _source(batch, schema, settings.keep_table_type), policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     if not plan.refusals:
-        unknown = metrics_of_unknown(settings["tblproperties"], schema, batch.schema, plan.changes)
+        unknown = metrics_of_unknown(settings.tblproperties, schema, batch.schema, plan.changes)
         found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
     if found:
         return EvolutionPlan(refusals=found)
-    plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings["stored_as_they_are"]))
+    plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings.keep_table_type))
     unread = tuple(
         f"Files without field ids may have {names.path_text(change.path)}, and the table's property "
         "`schema.name-mapping.default` takes that for another column. The new one is NULL in such files, in "
@@ -149,7 +132,7 @@ def plan_batch(
         if isinstance(change, AddColumn | AddField) and named_for_another(facts.properties, change.path)
     )
     plan = replace(plan, warnings=(*plan.warnings, *unread))
-    return _with_properties(plan, settings["tblproperties"], facts)
+    return _with_properties(plan, settings.tblproperties, facts)
 
 
 def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
@@ -195,54 +178,54 @@ def _source(batch: StagedBatch, target: Schema, stored_as_they_are: Iterable[str
 
 
 def _refused_settings(
-    plan: EvolutionPlan, settings: Mapping[str, Any], facts: TableFacts
+    plan: EvolutionPlan, settings: IncrementalSettings, facts: TableFacts
 ) -> Iterable[Refusal]:
     # Only a snapshot's batch has columns that are not for the table.
-    is_snapshot = bool(settings["bookkeeping"])
-    merges = settings["strategy"] == MERGE and bool(plan.unique_key)
-    configured = settings["tblproperties"]
+    is_snapshot = bool(settings.bookkeeping)
+    merges = settings.strategy == Strategy.MERGE and bool(plan.unique_key)
+    configured = settings.tblproperties
     is_set = facts.format_version <= NEWEST_FORMAT_TO_COMMIT
     properties = {**facts.properties, **(configured if is_set else {})}
     if (merges or is_snapshot) and not allows_merge(properties):
         has_it = not allows_merge(facts.properties)
         yield refusals.cannot_merge(is_snapshot) if has_it else refusals.would_not_merge(is_snapshot)
     yield from refused_properties(configured, facts.properties, facts.format_version)
-    deletes = settings["strategy"] == MICROBATCH or (
-        settings["strategy"] == DELETE_INSERT and bool(plan.unique_key)
+    deletes = settings.strategy == Strategy.MICROBATCH or (
+        settings.strategy == Strategy.DELETE_INSERT and bool(plan.unique_key)
     )
     for mode, is_used in ((DELETE_MODE, deletes), (MERGE_MODE, merges or is_snapshot)):
         if is_used and not allows_mode(mode, properties, facts.format_version):
             yield refusals.needs_newer_format(mode)
     known = {names.fold(name) for name in plan.refreshed}
-    renamed = {names.fold(names.unquote(str(name))) for name in settings["column_renames"]}
+    renamed = {names.fold(names.unquote(str(name))) for name in settings.column_renames}
     for setting in ("merge_update_columns", "merge_exclude_columns"):
-        unknown = tuple(n for n in key_columns(settings[setting]) if names.fold(n) not in known)
+        unknown = tuple(n for n in getattr(settings, setting) if names.fold(n) not in known)
         if unknown:
             is_renamed = {names.fold(name) for name in unknown} <= renamed
             yield refusals.no_such_column(unknown, setting, is_renamed)
-    if settings["partition_by"] and settings["strategy"] == INSERT_OVERWRITE:
+    if settings.partition_by and settings.strategy == Strategy.INSERT_OVERWRITE:
         wanted = wanted_partitions(settings)
-        if not same_partitions(wanted, facts.partition_by, settings["column_renames"]):
+        if not same_partitions(wanted, facts.partition_by, settings.column_renames):
             yield refusals.other_partitions(wanted, facts.partition_by)
 
 
-def wanted_partitions(settings: Mapping[str, Any]) -> tuple[Part, ...]:
+def wanted_partitions(settings: IncrementalSettings) -> tuple[Part, ...]:
     """Return what the model's table is to be partitioned by: Iceberg's buckets are partitions too."""
-    found = parse_partitions(settings["partition_by"])
-    if not (settings["clustered_by"] and settings["buckets"]):
+    found = parse_partitions(settings.partition_by)
+    if not (settings.clustered_by and settings.buckets):
         return found
-    return (*found, part("bucket", ",".join(key_columns(settings["clustered_by"])), str(settings["buckets"])))
+    return (*found, part("bucket", ",".join(settings.clustered_by), settings.buckets))
 
 
-def partition_overwrite(settings: Mapping[str, Any]) -> str | None:
+def partition_overwrite(settings: IncrementalSettings) -> str | None:
     """Return how Spark's INSERT OVERWRITE has to work for a strategy, None for one that does not use it."""
-    if settings["strategy"] not in (INSERT_OVERWRITE, FULL_REFRESH):
+    if settings.strategy not in (Strategy.INSERT_OVERWRITE, Strategy.FULL_REFRESH):
         return None
-    by_partition = settings["strategy"] == INSERT_OVERWRITE and settings["partition_by"]
+    by_partition = settings.strategy == Strategy.INSERT_OVERWRITE and settings.partition_by
     return "dynamic" if by_partition else "static"
 
 
-def overwrites_older_partitions(base: Base, settings: Mapping[str, Any]) -> bool:
+def overwrites_older_partitions(base: Base, settings: IncrementalSettings) -> bool:
     """Tell whether a run overwrites partitions of a table that has files of an older partition spec.
 
     Args:
@@ -250,41 +233,47 @@ def overwrites_older_partitions(base: Base, settings: Mapping[str, Any]) -> bool
         settings: the model's.
     """
     return (
-        settings["strategy"] == INSERT_OVERWRITE
+        settings.strategy == Strategy.INSERT_OVERWRITE
         and partition_overwrite(settings) == "dynamic"
         and has_older_partitions(base.table, base.cut_at)
     )
 
 
-def is_loaded(batch: StagedBatch, settings: Mapping[str, Any]) -> bool:
+def is_loaded(batch: StagedBatch, settings: IncrementalSettings) -> bool:
     """Tell whether there is anything to do for a batch: an empty one may still replace rows by nothing.
 
     Not under `--empty`, where dbt has made what the model reads look empty.
     """
-    replaces = settings["strategy"] == MICROBATCH or partition_overwrite(settings) == "static"
-    return batch.rows > 0 or (replaces and not settings.get("is_sampled_empty"))
+    replaces = settings.strategy == Strategy.MICROBATCH or partition_overwrite(settings) == "static"
+    return batch.rows > 0 or (replaces and not settings.is_sampled_empty)
 
 
-def removed_value_text(plan: EvolutionPlan, settings: Mapping[str, Any]) -> str:
+def removed_value_text(plan: EvolutionPlan, settings: IncrementalSettings) -> str:
     """Return what rows of a run have where the model does not return a column or field."""
-    strategy = settings["strategy"]
-    keeps = strategy == MERGE or (strategy == DELETE_INSERT and settings["removed_columns"] == "keep")
+    strategy = settings.strategy
+    keeps = strategy == Strategy.MERGE or (
+        strategy == Strategy.DELETE_INSERT and settings.removed_columns == "keep"
+    )
     return KEPT if keeps and plan.unique_key else PADDED
 
 
-def keeps_values(plan: EvolutionPlan, settings: Mapping[str, Any]) -> bool:
+def keeps_values(plan: EvolutionPlan, settings: IncrementalSettings) -> bool:
     """Tell whether rows that were deleted are read again, for values that the model does not return."""
-    if settings["strategy"] != DELETE_INSERT or settings["removed_columns"] != "keep" or not plan.unique_key:
+    if (
+        settings.strategy != Strategy.DELETE_INSERT
+        or settings.removed_columns != "keep"
+        or not plan.unique_key
+    ):
         return False
     return any(column.may_keep for column in plan.columns)
 
 
-def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any]) -> dml.Key | None:
+def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: IncrementalSettings) -> dml.Key | None:
     """Return the key by which a batch finds the rows that it replaces; None if it has none.
 
     Bounds of the batch's keys go along as predicates, by which Iceberg leaves out files of the table.
     """
-    if settings["strategy"] not in (DELETE_INSERT, MERGE) or not plan.unique_key:
+    if settings.strategy not in (Strategy.DELETE_INSERT, Strategy.MERGE) or not plan.unique_key:
         return None
     null_safe = any(names.fold(key) not in batch.columns_without_null for key in plan.unique_key)
     types = {
@@ -305,7 +294,7 @@ def load_key(batch: StagedBatch, plan: EvolutionPlan, settings: Mapping[str, Any
         for key in plan.unique_key
         if names.fold(key) in types and key not in unordered
     ]
-    return dml.Key(plan.unique_key, null_safe, (*bounds, *settings["predicates"]), rebuilt)
+    return dml.Key(plan.unique_key, null_safe, (*bounds, *settings.predicates), rebuilt)
 
 
 def load_statements(
@@ -314,7 +303,7 @@ def load_statements(
     staged: SparkEvolveRelation,
     batch: StagedBatch,
     plan: EvolutionPlan,
-    settings: Mapping[str, Any],
+    settings: IncrementalSettings,
     event_time_type: IcebergType | None = None,
     older_partitions: Sequence[PartitionValue] = (),
 ) -> list[str]:
@@ -331,11 +320,11 @@ def load_statements(
         older_partitions: what makes a row's partition, if the table has files of an older partition spec: an
             overwrite would leave their rows beside the new ones.
     """
-    strategy = settings["strategy"]
+    strategy = settings.strategy
     if not is_loaded(batch, settings):
         return []
-    if strategy == SNAPSHOT:
-        bookkeeping = settings["snapshot_columns"]
+    if strategy == Strategy.SNAPSHOT:
+        bookkeeping = settings.snapshot_columns
         return [
             snapshots.snapshot_statement(
                 target,
@@ -343,26 +332,26 @@ def load_statements(
                 plan.columns,
                 scd_id=bookkeeping["dbt_scd_id"],
                 valid_to=bookkeeping["dbt_valid_to"],
-                valid_to_current=settings["valid_to_current"],
+                valid_to_current=settings.valid_to_current,
             )
         ]
-    if strategy == INSERT_OVERWRITE and older_partitions:
+    if strategy == Strategy.INSERT_OVERWRITE and older_partitions:
         delete = dml.delete_partitions(
             target, str(staged), plan.columns, older_partitions, str(staged.database)
         )
         return [delete, dml.insert_statement(target, str(staged), plan.columns)]
-    if strategy in (INSERT_OVERWRITE, FULL_REFRESH):
+    if strategy in (Strategy.INSERT_OVERWRITE, Strategy.FULL_REFRESH):
         return [dml.insert_statement(target, str(staged), plan.columns, overwrite=True)]
     insert = dml.insert_statement(target, str(staged), plan.columns)
-    if strategy == MICROBATCH:
+    if strategy == Strategy.MICROBATCH:
         assert event_time_type is not None
         window = _window(plan.unique_key[0], event_time_type, settings)
-        delete = dml.delete_where(target, [window, *settings["predicates"]])
+        delete = dml.delete_where(target, [window, *settings.predicates])
         return [delete, insert] if batch.rows else [delete]
     key = load_key(batch, plan, settings)
     if key is None:
         return [insert]
-    if strategy == MERGE:
+    if strategy == Strategy.MERGE:
         update = _updated_columns(plan, settings)
         return [dml.merge_statement(target, str(staged), plan.columns, key, update)]
     if keeps_values(plan, settings):
@@ -370,9 +359,9 @@ def load_statements(
     return [dml.delete_statement(target, str(staged), key), insert]
 
 
-def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[str]:
-    only = {names.fold(name) for name in key_columns(settings["merge_update_columns"])}
-    never = {names.fold(name) for name in key_columns(settings["merge_exclude_columns"])}
+def _updated_columns(plan: EvolutionPlan, settings: IncrementalSettings) -> list[str]:
+    only = {names.fold(name) for name in settings.merge_update_columns}
+    never = {names.fold(name) for name in settings.merge_exclude_columns}
     never |= {names.fold(name) for name in plan.unique_key}
     return [
         name
@@ -381,31 +370,35 @@ def _updated_columns(plan: EvolutionPlan, settings: Mapping[str, Any]) -> list[s
     ]
 
 
-def _window(column: str, type_: IcebergType, settings: Mapping[str, Any]) -> str:
+def _window(column: str, type_: IcebergType, settings: IncrementalSettings) -> str:
     """Return the condition that a row is in the window of a microbatch, which dbt gives in UTC."""
     start, end = window(type_, settings)
     return dml.between(column, spark_type(type_), start, end, open_end=True)
 
 
-def window(type_: IcebergType, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+def window(type_: IcebergType, settings: IncrementalSettings) -> tuple[Any, Any]:
     """Return begin and end of a microbatch, as plain values of the type of its ``event_time``."""
-    return _moment(settings["event_time_start"], type_), _moment(settings["event_time_end"], type_)
+    start, end = settings.event_time_start, settings.event_time_end
+    assert start is not None
+    assert end is not None
+    return _moment(start, type_), _moment(end, type_)
 
 
-def window_refusals(columns: spark_types.Struct, settings: Mapping[str, Any]) -> list[Refusal]:
+def window_refusals(columns: spark_types.Struct, settings: IncrementalSettings) -> list[Refusal]:
     """Refuse a microbatch whose window cannot be told by the type of its ``event_time``.
 
     Args:
         columns: what the model returns.
         settings: the model's, see ``IncrementalAdapter.evolve``.
     """
-    wanted = {names.fold(name) for name in key_columns(settings.get("event_time"))}
-    found = [(name, type_) for name, type_ in columns.fields if names.fold(name) in wanted]
-    if settings.get("event_time_start") is None or len(found) != 1:
+    wanted = names.fold(settings.event_time or "")
+    found = [(name, type_) for name, type_ in columns.fields if names.fold(name) == wanted]
+    start, end = settings.event_time_start, settings.event_time_end
+    if start is None or end is None or len(found) != 1:
         return []
     name, type_ = found[0]
     text = type_.text if isinstance(type_, spark_types.Leaf) else "a struct, list or map"
-    window = [_utc(settings[side]) for side in ("event_time_start", "event_time_end")]
+    window = [_utc(side) for side in (start, end)]
     if text == "date" and any(moment.time() != time.min for moment in window):
         return [refusals.window_within_a_day(name, *(f"{moment:%Y-%m-%d %H:%M:%S}" for moment in window))]
     if text not in ("date", "timestamp", "timestamp_ntz", "void"):

@@ -28,16 +28,15 @@ from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 from dbt.adapters.sparkevolve.listing import ListingAdapter
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.loading import (
-    key_columns,
     plan_batch,
     plan_data,
     plan_table,
-    replacing_columns,
     window_refusals,
 )
 from dbt.adapters.sparkevolve.load.outcome import Outcome
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.sql import spark_types, storable
 
@@ -161,7 +160,7 @@ class PlanningAdapter(ListingAdapter):
 
     @available.parse(lambda *a, **k: {})
     def staging_properties(
-        self, settings: Mapping[str, Any] | None = None, columns: Sequence[str] = ()
+        self, settings: IncrementalSettings | None = None, columns: Sequence[str] = ()
     ) -> dict[str, str]:
         """Return the table properties of a staged batch.
 
@@ -169,10 +168,9 @@ class PlanningAdapter(ListingAdapter):
             settings: the model's; None for a batch without a key.
             columns: the names that the batch has.
         """
-        given = settings or {}
         # Of an event time the bounds tell whether the batch keeps to its window.
-        keys = key_columns(given.get("unique_key") or given.get("event_time"))
-        wanted = {names.fold(name) for name in keys}
+        keys = (settings.unique_key or (settings.event_time,)) if settings is not None else ()
+        wanted = {names.fold(name) for name in keys if name}
         return staging.staging_properties([name for name in columns if names.fold(name) in wanted])
 
     @available.parse_none
@@ -225,7 +223,7 @@ class PlanningAdapter(ListingAdapter):
         self,
         target: SparkEvolveRelation,
         sql: str,
-        settings: Mapping[str, Any],
+        settings: IncrementalSettings,
         table: Schema | None = None,
     ) -> dict[str, Any]:
         """Return the model's query with everything in it that Iceberg cannot store left out or as string.
@@ -245,12 +243,12 @@ class PlanningAdapter(ListingAdapter):
             UnreadableQueryError: the types of the columns cannot be told.
         """
         columns = self._query_columns(target, sql)
-        query = storable.storable_query(sql, columns, table, settings["column_renames"])
+        query = storable.storable_query(sql, columns, table, settings.column_renames)
         self._node.nulls = query.nulls
-        found = list(check_source_names(query.columns, *replacing_columns(settings)))
+        found = list(check_source_names(query.columns, *settings.replacing))
         found += window_refusals(columns, settings)
         lacking = [note for note in query.notes if note.type != "void"]
-        if settings["unmappable_types"] == "fail":
+        if settings.unmappable_types == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
         if self.catalog.is_hive:
             paths = spark_types.field_paths(columns)
@@ -287,7 +285,7 @@ class PlanningAdapter(ListingAdapter):
         self,
         target: SparkEvolveRelation,
         staged: SparkEvolveRelation,
-        settings: Mapping[str, Any],
+        settings: IncrementalSettings,
         column_docs: Mapping[str, str],
     ) -> dict[str, Any]:
         """Return what ``evolve`` would do, and do nothing; the arguments are those of ``evolve``.
@@ -307,7 +305,7 @@ class PlanningAdapter(ListingAdapter):
 
     @available.parse(lambda *a, **k: {})
     def plan_new_table(
-        self, target: SparkEvolveRelation, sql: str, settings: Mapping[str, Any]
+        self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings
     ) -> dict[str, Any]:
         """Return what can be told of a model whose table would be created or recreated, without doing so.
 

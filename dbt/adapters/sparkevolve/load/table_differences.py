@@ -13,7 +13,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_text,
 )
 from dbt.adapters.sparkevolve.iceberg.base import partitions
-from dbt.adapters.sparkevolve.load.loading import FULL_REFRESH, wanted_partitions
+from dbt.adapters.sparkevolve.load.loading import wanted_partitions
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
 _LOCATION = re.compile(
     r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>.*)", re.DOTALL
@@ -22,7 +23,7 @@ _LOCATION = re.compile(
 _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
 
 
-def differences(table: Table, settings: Mapping[str, Any]) -> list[str]:
+def differences(table: Table, settings: IncrementalSettings) -> list[str]:
     """Return what to say of each part of the model's configuration that no run brings into its table.
 
     Args:
@@ -31,21 +32,21 @@ def differences(table: Table, settings: Mapping[str, Any]) -> list[str]:
     """
     return [
         *_of_partitions(table, settings),
-        *_of_location(table, settings["location"]),
-        *_of_options(table, settings["options"]),
-        *_of_properties(table, settings["tblproperties"]),
+        *_of_location(table, settings.location),
+        *_of_options(table, settings.options),
+        *_of_properties(table, settings.tblproperties),
     ]
 
 
-def _of_partitions(table: Table, settings: Mapping[str, Any]) -> list[str]:
+def _of_partitions(table: Table, settings: IncrementalSettings) -> list[str]:
     wanted, actual = wanted_partitions(settings), partitions(table)
-    if not wanted or same_partitions(wanted, actual, settings["column_renames"]):
+    if not wanted or same_partitions(wanted, actual, settings.column_renames):
         return []
-    name = "`partition_by`" if settings["partition_by"] else "`clustered_by`"
+    name = "`partition_by`" if settings.partition_by else "`clustered_by`"
     what_to_do = (
         "A full refresh leaves that as it is: change it with `ALTER TABLE`, or set "
         "`full_refresh_schema: replace`."
-        if settings["strategy"] == FULL_REFRESH
+        if settings.strategy == Strategy.FULL_REFRESH
         else "The rows are written as the table is partitioned: change it with `ALTER TABLE`, or make "
         f"{name} what the table has."
     )

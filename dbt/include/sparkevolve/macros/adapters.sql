@@ -33,7 +33,7 @@
       {% set docs = sparkevolve__descriptions(known) %}
     {% endif %}
     {% if comment is not none or docs %}
-      {% do adapter.persist_iceberg_docs(relation, comment, docs, sparkevolve__commit_retries()) %}
+      {% do adapter.persist_iceberg_docs(relation, comment, docs, config) %}
     {% endif %}
   {%- endif -%}
 {%- endmacro %}

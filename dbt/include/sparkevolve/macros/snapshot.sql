@@ -94,34 +94,3 @@
     ~ (' and ' ~ adapter.quote(is_deleted) ~ " <> 'True'" if strategy.hard_deletes == 'new_record' else '')
   ) %}
 {% endmacro %}
-
-
-{# A snapshot preserves: it adds what is new and keeps what is gone. Its changes follow from what the table has, so they
-   are published only if that is so still. #}
-{% macro sparkevolve__snapshot_settings() %}
-  {% set settings = sparkevolve__incremental_settings(false) %}
-  {% set columns = sparkevolve__snapshot_columns() %}
-  {% do settings.update({
-    'strategy': 'snapshot',
-    'snapshot_columns': columns,
-    'valid_to_current': config.get('dbt_valid_to_current'),
-    'adds_again': false,
-    'audits': [],
-    'on_schema_change': 'append_new_columns',
-    'unique_key': none,
-    'add_columns': true,
-    'bookkeeping': ['dbt_change_type', 'dbt_unique_key'] + sparkevolve__numbered_keys(),
-    'stored_as_they_are': [columns.dbt_updated_at, columns.dbt_valid_from, columns.dbt_valid_to],
-  }) %}
-  {% do return(settings) %}
-{% endmacro %}
-
-
-{# A composite key comes as one column for each part. #}
-{% macro sparkevolve__numbered_keys() %}
-  {% set names = [] %}
-  {% for part in sparkevolve__as_list(config.get('unique_key')) %}
-    {% do names.append('dbt_unique_key_' ~ loop.index) %}
-  {% endfor %}
-  {% do return(names) %}
-{% endmacro %}

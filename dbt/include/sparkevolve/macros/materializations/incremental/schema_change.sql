@@ -53,7 +53,7 @@
     ) %}
   {% endfor %}
   {% for name in load.removed %}
-    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ load.what_removed_get, info=True) %}
+    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ load.removed_value_text, info=True) %}
   {% endfor %}
   {% for name in load.ignored %}
     {% do log(relation ~ ': column ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}

@@ -1,0 +1,585 @@
+"""The settings of an incremental model or a snapshot: what each may be, its default, and its documentation.
+
+To add one, add a field to ``IncrementalSettings``, made with ``_setting``. A test asks for its row in the
+table of the documentation.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+
+from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, property_text
+
+
+class Strategy(str, Enum):
+    """How a batch is brought into its table."""
+
+    DELETE_INSERT = "delete+insert"
+    APPEND = "append"
+    MERGE = "merge"
+    INSERT_OVERWRITE = "insert_overwrite"
+    MICROBATCH = "microbatch"
+    # Not for ``incremental_strategy``: what the run and the kind of node make of it.
+    FULL_REFRESH = "full_refresh"
+    SNAPSHOT = "snapshot"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+STRATEGIES = (
+    Strategy.DELETE_INSERT,
+    Strategy.APPEND,
+    Strategy.MERGE,
+    Strategy.INSERT_OVERWRITE,
+    Strategy.MICROBATCH,
+)
+"""The values of ``incremental_strategy``."""
+KEYED = (Strategy.DELETE_INSERT, Strategy.MERGE)
+"""The strategies that go by a ``unique_key``."""
+KEYLESS = (Strategy.INSERT_OVERWRITE, Strategy.MICROBATCH)
+"""The strategies that replace rows without a key."""
+ADDING = ("append_new_columns", "append_new_columns_preserve")
+"""The values of ``on_schema_change`` that add columns."""
+SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
+"""What may change in columns that are there; each is a setting of its own."""
+ICEBERG = "iceberg"
+_DATES_OF_SNAPSHOTS = ("dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
+
+
+class Config(Protocol):
+    """A node's configuration: dbt's own object, or a mapping."""
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """Return the value that the node has under a name."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What values a setting may have.
+
+    Attributes:
+        accepts: tells whether a value other than None is one of them.
+        wanted: what they are, as a message says it.
+        read: turns one of them, or None, into what the settings keep.
+        is_checked_everywhere: whether it is checked for every kind of node, before anything of it runs.
+    """
+
+    accepts: Callable[[object], bool]
+    wanted: str
+    read: Callable[[Any], Any]
+    is_checked_everywhere: bool = False
+
+    @property
+    def remedy(self) -> str:
+        """The sentence that ends an error about another value."""
+        return (
+            f"It has to be {self.wanted}." if self.is_checked_everywhere else f"Allowed are: {self.wanted}."
+        )
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _are_names(value: object) -> bool:
+    listed = [value] if isinstance(value, str) else value
+    return isinstance(listed, list | tuple) and len(listed) > 0 and all(map(_is_name, listed))
+
+
+def _are_names_or_none(value: object) -> bool:
+    return value == [] or _are_names(value)
+
+
+def _is_key(value: object) -> bool:
+    # dbt takes both for no key.
+    return value in ([], "") or _are_names(value)
+
+
+def _are_properties(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        _is_name(name) and isinstance(text, str | int | float | bool) for name, text in value.items()
+    )
+
+
+def _are_renames(value: object) -> bool:
+    return isinstance(value, Mapping) and all(_is_name(o) and _is_name(n) for o, n in value.items())
+
+
+def _are_docs(value: object) -> bool:
+    # dbt passes over other names than `relation` and `columns`.
+    return isinstance(value, Mapping) and all(isinstance(is_on, bool) for is_on in value.values())
+
+
+def _are_conditions(value: object) -> bool:
+    if value == []:
+        return True
+    return isinstance(value, str | list | tuple) and _are_names(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _column(value: Any) -> str | None:
+    return names.unquote(value) if value else None
+
+
+def _columns(value: Any) -> tuple[str, ...]:
+    """Return the names in a setting, which may be a string, a list or None, quoted or not."""
+    return tuple(names.unquote(name) for name in _texts(value))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) and value else tuple(value or ())
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return dict(value or {})
+
+
+def _properties(value: Any) -> Mapping[str, str]:
+    return {str(name): property_text(text) for name, text in (value or {}).items()}
+
+
+def _strategy(value: Any) -> Strategy:
+    return Strategy(value or Strategy.APPEND)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _one_of(*allowed: str, read: Callable[[Any], Any] = _same) -> Kind:
+    return Kind(lambda value: isinstance(value, str) and value in allowed, ", ".join(allowed), read)
+
+
+_NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
+_STRATEGY = _one_of(*map(str, STRATEGIES), read=_strategy)
+_SWITCH = Kind(lambda value: isinstance(value, bool), "true, false", _same)
+_COUNT = Kind(
+    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
+    "whole numbers from 0",
+    _same,
+)
+_CONDITIONS = Kind(_are_conditions, "a SQL condition, a list of SQL conditions", _texts)
+_ANY = Kind(lambda value: True, "", _text)
+_COLUMN = Kind(_is_name, "the name of a column", _column, True)
+_COLUMNS = Kind(_are_names, _NAMES, _columns, True)
+_KEY = Kind(_is_key, _NAMES, _columns, True)
+_PARTS = Kind(
+    _are_names_or_none, "a column, a transform such as `days(ts)`, or a list of these", _texts, True
+)
+_LOCATION = Kind(_is_name, "a location, such as `s3://bucket/folder`", _text, True)
+_FORMAT = Kind(_is_name, "the name of a format, such as `iceberg`", _text, True)
+_PROPERTIES = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _properties, True)
+_OPTIONS = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _mapping, True)
+_RENAMES = Kind(_are_renames, "a mapping of old to new names", _mapping, True)
+_DOCS = Kind(_are_docs, "a mapping of `relation` and `columns` to true or false", _mapping, True)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a user may write under one key.
+
+    Attributes:
+        key: the name in the configuration.
+        kind: what its values may be.
+        default: what it is where it is not set.
+        default_text: how the documentation shows that.
+        meaning: what it is for, in one line of the documentation.
+        other_key: another name of it, which goes before the key.
+        null_is_unset: whether `null` means that it is not set, where a text such as `null` is a value.
+    """
+
+    key: str
+    kind: Kind
+    default: object
+    default_text: str
+    meaning: str
+    other_key: str = ""
+    null_is_unset: bool = True
+
+    def value(self, config: Config, node: str) -> Any:
+        """Return the value that a configuration has, as the settings keep it.
+
+        Args:
+            config: the node's configuration.
+            node: its id, for messages.
+
+        Raises:
+            ModelSettingError: it cannot be one.
+        """
+        other = config.get(self.other_key) if self.other_key else None
+        value = other or config.get(self.key, self.default)
+        if value is None and self.null_is_unset:
+            value = self.default
+        is_set = not (value is None and self.default is None)
+        if is_set and not self.kind.accepts(value):
+            raise ModelSettingError(self.key, value, node, self.kind.remedy)
+        return self.kind.read(value)
+
+
+def _setting(
+    kind: Kind,
+    default: object,
+    default_text: str,
+    meaning: str,
+    *,
+    key: str = "",
+    other_key: str = "",
+    null_is_unset: bool = True,
+) -> Any:
+    """Return a field of ``IncrementalSettings`` that a user can set, under its own name or ``key``."""
+    setting = Setting(key, kind, default, default_text, meaning, other_key, null_is_unset)
+    return field(default_factory=lambda: kind.read(default), metadata={"setting": setting})
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncrementalSettings:
+    """How a model or a snapshot is loaded, all of it checked.
+
+    What a user sets is described by each field's own text. Beside that:
+
+    Attributes:
+        adds_again: whether another run of the same batch adds its rows once more.
+        is_sampled_empty: whether dbt has made what the model reads look empty, and the table keeps its rows.
+        event_time_start: where the window of a microbatch begins; None for another strategy.
+        event_time_end: where it ends, which is not in it.
+        is_refreshed: whether the run may do what a full refresh may, as each batch of a refreshed model.
+        add_columns: whether columns are added that only the model has.
+        frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
+        bookkeeping: folded names of columns of the batch that are not for the table.
+        keep_table_type: columns that are cast to the type that the table has, as dbt's own of a snapshot.
+        snapshot_columns: the names of dbt's own columns in a snapshot, by what dbt calls them.
+        valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
+    """
+
+    on_schema_change: str = _setting(
+        _one_of("ignore", "fail", *ADDING),
+        "ignore",
+        "`ignore`",
+        "see below",
+        null_is_unset=False,
+    )
+    strategy: Strategy = _setting(  # noqa: RUF009  # it makes a field
+        _STRATEGY,
+        None,
+        "`delete+insert` with a `unique_key`, else `append`",
+        "also `merge`, `insert_overwrite` (with `partition_by`, which has to be what the table is "
+        "partitioned by, the partitions that the batch has rows for, else the whole table) and "
+        "`microbatch` (the window of the batch). `delete+insert` and `merge` without a key append",
+        key="incremental_strategy",
+    )
+    unique_key: tuple[str, ...] = _setting(
+        _KEY,
+        None,
+        "none",
+        "a string or a list; any case, any name, with or without backticks. NULL equals NULL, and structs "
+        "are compared by the names of their fields. Not unique is fine: all rows of a key are replaced",
+    )
+    predicates: tuple[str, ...] = _setting(
+        _CONDITIONS,
+        None,
+        "none",
+        "a list of SQL conditions on the table that limit what the DELETE or the MERGE looks at: name "
+        "columns with `DBT_INTERNAL_DEST.`, which `merge` needs; `DBT_INTERNAL_SOURCE` works in `merge` "
+        "only, subqueries in `delete+insert` only. With `microbatch` they limit what is removed in the "
+        "window. Other strategies warn that they have no effect. A row that a condition excludes stays, "
+        "also if its key is in the batch",
+        key="incremental_predicates",
+        other_key="predicates",
+    )
+    merge_update_columns: tuple[str, ...] = _setting(
+        _COLUMNS,
+        None,
+        "all",
+        "the columns that `merge` updates in a row that is there; any case. `delete+insert` with a key "
+        "refuses it, since it replaces whole rows; elsewhere it has no effect, and a warning says so",
+    )
+    merge_exclude_columns: tuple[str, ...] = _setting(
+        _COLUMNS,
+        None,
+        "none",
+        "the columns that `merge` does not update there; else as `merge_update_columns`",
+    )
+    removed_columns: str = _setting(
+        _one_of("null", "keep"),
+        "null",
+        "`null`",
+        "the value of a column that the model no longer returns, in rows that `delete+insert` replaces: "
+        "NULL, or with `keep` what the replaced row has. See below",
+    )
+    publish: str = _setting(
+        _one_of("branch", "direct"),
+        "branch",
+        "`branch`",
+        "all of a run becomes visible in one commit; `direct` writes statement by statement, see below",
+    )
+    audits: tuple[str, ...] = _setting(
+        _CONDITIONS,
+        None,
+        "none",
+        "a list of SQL predicates that every loaded row must satisfy before it becomes visible; NULL does "
+        "not satisfy",
+    )
+    full_refresh_schema: str = _setting(
+        _one_of("keep", "replace"),
+        "keep",
+        "`keep`",
+        "what `--full-refresh` does with columns that the model no longer returns: they stay and are padded; "
+        "`replace` takes the model's columns only",
+    )
+    type_widening: bool = _setting(
+        _SWITCH,
+        True,
+        "`true`",
+        "widen a column: `int` → `bigint`, `float` → `double`, `decimal(P,S)` → `decimal(P+n,S)` and "
+        "nothing else; `false` refuses",
+        null_is_unset=False,
+    )
+    relax_not_null: bool = _setting(
+        _SWITCH,
+        True,
+        "`true`",
+        "make a NOT NULL column optional when NULL has to be written into it; `false` refuses",
+        null_is_unset=False,
+    )
+    nested_evolution: bool = _setting(
+        _SWITCH,
+        True,
+        "`true`",
+        "the same rules inside structs, lists and maps; `false` refuses a nested difference",
+        null_is_unset=False,
+    )
+    unmappable_types: str = _setting(
+        _one_of("string", "fail"),
+        "string",
+        "`string`",
+        "a type that Iceberg lacks (intervals, TIME, VARIANT, strings with a collation) is stored as "
+        "string, with a warning; `fail` refuses",
+        null_is_unset=False,
+    )
+    column_renames: Mapping[str, str] = _setting(
+        _RENAMES,
+        None,
+        "none",
+        "`{old: new}`: a rename that keeps the field id and all values; `{'address.zip': 'postcode'}` "
+        "inside a struct; a name with a dot in it may stand in backticks. Does nothing once it is done. "
+        "Downstream readers that still use the old name are yours to change",
+    )
+    commit_retries: int = _setting(
+        _COUNT,
+        4,
+        "4",
+        "how often a commit is tried again, of the schema or of the rows, when another writer was faster",
+        null_is_unset=False,
+    )
+    tblproperties: Mapping[str, str] = _setting(
+        _PROPERTIES,
+        None,
+        "format version 2, merge-on-read (not in version 1), the last 100 metadata files",
+        "properties of the table; what is added or changed later is set by the next run, in the schema "
+        "commit. None is taken away, and a `format-version` other than the table's is refused",
+    )
+    partition_by: tuple[str, ...] = _setting(
+        _PARTS,
+        None,
+        "none",
+        "a column, a transform of Iceberg's such as `days(ts)`, or a list of these, when the table is made",
+    )
+    clustered_by: tuple[str, ...] = _setting(
+        _COLUMNS, None, "none", "with `buckets`, the columns whose hash parts the table, when it is made"
+    )
+    buckets: str | None = _setting(_ANY, None, "none", "the number of these parts")
+    location: str | None = _setting(
+        _LOCATION,
+        None,
+        "the catalog's",
+        "the folder in which the table's own is made",
+        key="location_root",
+    )
+    options: Mapping[str, object] = _setting(
+        _OPTIONS, None, "none", "as in dbt-spark, when the table is made; `tblproperties` reach it later too"
+    )
+    event_time: str | None = _setting(
+        _COLUMN,
+        None,
+        "none",
+        "dbt's: the column by which `microbatch` tells what is in the window of a batch",
+    )
+    adds_again: bool = False
+    is_sampled_empty: bool = False
+    event_time_start: datetime | None = None
+    event_time_end: datetime | None = None
+    is_refreshed: bool = False
+    add_columns: bool = False
+    frozen: tuple[str, ...] = ()
+    bookkeeping: tuple[str, ...] = ()
+    keep_table_type: tuple[str, ...] = ()
+    snapshot_columns: Mapping[str, str] = field(default_factory=dict)
+    valid_to_current: str | None = None
+
+    @classmethod
+    def from_config(
+        cls,
+        config: Config,
+        node: str,
+        *,
+        full_refresh: bool = False,
+        full_refresh_flag: bool | None = None,
+        is_empty: bool = False,
+        location: str | None = None,
+    ) -> "IncrementalSettings":
+        """Return the settings of a model, all of them checked.
+
+        Args:
+            config: the model's configuration.
+            node: its id, for messages.
+            full_refresh: whether the run replaces all rows of the table.
+            full_refresh_flag: whether dbt was called with `--full-refresh`; of a microbatch model only the
+                first batch is one.
+            is_empty: whether dbt was called with `--empty`.
+            location: where the model's table is to be; None if the catalog chooses.
+
+        Raises:
+            ModelSettingError: a value cannot be one, or two settings contradict each other.
+        """
+        file_format = config.get("file_format") or ICEBERG
+        if file_format != ICEBERG:
+            raise ModelSettingError("file_format", file_format, node, f"Allowed are: {ICEBERG}.")
+        if config.get("on_schema_change") == "sync_all_columns":
+            raise SettingsConflictError(
+                ["on_schema_change"],
+                node,
+                f"on_schema_change is 'sync_all_columns' in {node}, which means to drop columns, and "
+                f"sparkevolve never drops one. {SETTINGS['on_schema_change'].kind.remedy}",
+            )
+        values = {name: setting.value(config, node) for name, setting in SETTINGS.items()}
+        given = cls(**values)
+        if given.unique_key and config.get(SETTINGS["strategy"].key) is None:
+            given = replace(given, strategy=Strategy.DELETE_INSERT)
+        start = config.get("__dbt_internal_microbatch_event_time_start")
+        for names_, text in given._conflicts(node, has_window=start is not None):
+            raise SettingsConflictError(names_, node, text)
+
+        strategy, docs = given.strategy, config.get("persist_docs") or {}
+        has_key = strategy in KEYED and bool(given.unique_key)
+        # A full refresh of a microbatch model is one in its first batch only; the others may do as much.
+        asked = config.get("full_refresh")
+        asked = full_refresh_flag if asked is None else asked
+        is_refreshed = bool(full_refresh or (strategy == Strategy.MICROBATCH and asked))
+        # Under `fail` nothing of the table may change, but by a full refresh.
+        is_frozen = given.on_schema_change == "fail" and not is_refreshed
+        frozen = tuple(name for name in SWITCHES if is_frozen and getattr(given, name))
+        return replace(
+            given,
+            type_widening=given.type_widening and not is_frozen,
+            relax_not_null=given.relax_not_null and not is_frozen,
+            nested_evolution=given.nested_evolution and not is_frozen,
+            frozen=frozen,
+            strategy=Strategy.FULL_REFRESH if full_refresh else strategy,
+            unique_key=given.unique_key if has_key else (),
+            location=location,
+            tblproperties={
+                name: text
+                for name, text in given.tblproperties.items()
+                # The description of the model is one.
+                if name != COMMENT_PROPERTY or not docs.get("relation", False)
+            },
+            adds_again=(strategy == Strategy.APPEND or (strategy in KEYED and not has_key))
+            and config.get("full_refresh") is not True
+            and not is_empty,
+            is_sampled_empty=is_empty and not full_refresh,
+            event_time_start=start,
+            event_time_end=config.get("__dbt_internal_microbatch_event_time_end"),
+            is_refreshed=is_refreshed,
+            add_columns=is_refreshed or given.on_schema_change in ADDING,
+        )
+
+    def _conflicts(self, node: str, *, has_window: bool) -> Iterator[tuple[Sequence[str], str]]:
+        """Yield settings that contradict each other, and what to say of them."""
+        if self.strategy == Strategy.MICROBATCH and not has_window:
+            yield (
+                ["incremental_strategy"],
+                f"incremental_strategy is 'microbatch' in {node}, and dbt runs the model as a whole and not "
+                "batch by batch, since the project or a package has a macro "
+                "`get_incremental_microbatch_sql`. sparkevolve does not use it: remove it, or set the flag "
+                "`require_batched_execution_for_custom_microbatch_strategy` in dbt_project.yml.",
+            )
+        if self.removed_columns == "keep" and self.strategy in (
+            Strategy.INSERT_OVERWRITE,
+            Strategy.MICROBATCH,
+        ):
+            yield (
+                ["removed_columns", "incremental_strategy"],
+                f"removed_columns is 'keep' in {node}, but {self.strategy} replaces rows without a key, so "
+                "there is no previous value to keep. Use incremental_strategy 'delete+insert' or 'merge'.",
+            )
+        if self.audits and self.publish == "direct":
+            yield (
+                ["audits", "publish"],
+                f"audits are set in {node}, but publish is 'direct': rows would be visible before they are "
+                "checked. Set publish to 'branch'.",
+            )
+        both = [name for name in ("merge_update_columns", "merge_exclude_columns") if getattr(self, name)]
+        if len(both) > 1:
+            yield both, f"{' and '.join(both)} are both set in {node}. Set one of them."
+        if both and self.strategy == Strategy.DELETE_INSERT and self.unique_key:
+            yield (
+                [both[0], "incremental_strategy"],
+                f"{both[0]} is set in {node}, but delete+insert replaces whole rows: columns that are to "
+                "stay as they are would be overwritten. Set incremental_strategy to 'merge'.",
+            )
+
+    def for_snapshot(
+        self, columns: Mapping[str, str], key: str | Sequence[str] | None, valid_to_current: str | None
+    ) -> "IncrementalSettings":
+        """Return the settings of a snapshot, which preserves: it adds what is new and keeps what is gone.
+
+        Its changes follow from what the table has, so they are published only if that is so still.
+
+        Args:
+            columns: the names of dbt's own columns, by what dbt calls them.
+            key: the snapshot's ``unique_key``; each part of a composite one comes as a column.
+            valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
+        """
+        numbered = (f"dbt_unique_key_{number}" for number, _ in enumerate(_texts(key), start=1))
+        return replace(
+            self,
+            strategy=Strategy.SNAPSHOT,
+            snapshot_columns=columns,
+            valid_to_current=valid_to_current,
+            adds_again=False,
+            audits=(),
+            on_schema_change="append_new_columns",
+            unique_key=(),
+            add_columns=True,
+            bookkeeping=("dbt_change_type", "dbt_unique_key", *numbered),
+            keep_table_type=tuple(
+                columns[name] for name in ("dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
+            ),
+        )
+
+    @property
+    def replacing(self) -> tuple[tuple[str, ...], str]:
+        """The columns by which a batch replaces rows, and the setting that names them."""
+        if self.strategy == Strategy.MICROBATCH:
+            return ((self.event_time,) if self.event_time else ()), "event_time"
+        return self.unique_key, "unique_key"
+
+
+def _settings_of(cls: type) -> dict[str, Setting]:
+    found = {}
+    for f in fields(cls):
+        if "setting" in f.metadata:
+            found[f.name] = replace(f.metadata["setting"], key=f.metadata["setting"].key or f.name)
+    return found
+
+
+SETTINGS = _settings_of(IncrementalSettings)
+"""What a user can set, by the name of the field."""
