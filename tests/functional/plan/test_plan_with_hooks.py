@@ -84,6 +84,7 @@ def test_two_statements_in_one_model_are_refused(scenario: Scenario) -> None:
     scenario.model("set spark.x.y = 1; select 1 as id")
     message = scenario.fail().message
     assert "The SQL is 2 statements with semicolons between them, and it has to be one query" in message
+    assert scenario.tables() == []
 
 
 def test_a_clone_is_a_view_onto_the_other_target(scenario: Scenario) -> None:

@@ -66,3 +66,4 @@ def test_audits_need_a_branch(scenario: Scenario) -> None:
         "audits are set in model.case.t, but publish is 'direct': rows would be visible before they are"
         in message
     )
+    assert scenario.tables() == []

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.functional.harness import Scenario
-from tests.functional.samples import NEW, OLD, PUBLISH
+from tests.functional.samples import KEPT, NEW, OLD, PUBLISH, REPLACED
 
 
 @PUBLISH
@@ -89,6 +89,7 @@ def test_keep_without_a_key_is_refused(scenario: Scenario, strategy: str) -> Non
     )
     assert not run.success
     assert f"removed_columns is 'keep' in model.case.t, but {strategy} replaces rows without a key" in run.log
+    assert scenario.tables() == []
 
 
 def test_the_log_says_what_removed_columns_get(scenario: Scenario) -> None:
@@ -107,3 +108,5 @@ def test_the_log_says_what_removed_columns_get(scenario: Scenario) -> None:
     assert f"{scenario.relation('kept')}: {kept}" in log
     assert f"{scenario.relation('merged')}: {kept}" in log
     assert f"{scenario.relation('padded')}: column `gone` is not in the model, padded with NULL" in log
+    assert scenario.rows("kept") == scenario.rows("merged") == KEPT
+    assert scenario.rows("padded") == REPLACED

@@ -26,6 +26,7 @@ def test_merge_columns_of_both_kinds_are_refused(scenario: Scenario) -> None:
     assert (
         "merge_update_columns and merge_exclude_columns are both set in model.case.t. Set one of" in message
     )
+    assert scenario.tables() == []
 
 
 @PUBLISH

@@ -76,3 +76,4 @@ def test_an_event_time_that_the_model_does_not_return_is_refused(scenario: Scena
     run = scenario.dbt("run", "--event-time-start", "2024-01-01", "--event-time-end", "2024-01-02")
     assert not run.success
     assert "The event_time `TS` is not produced by the model, which returns `id`, `n`." in run.log
+    assert scenario.tables() == []
