@@ -6,6 +6,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     RESERVED_NAMES,
     collisions,
     constant_literal,
+    dotted_levels,
     fold,
     is_readable_by_hive,
     is_reserved,
@@ -150,3 +151,19 @@ def test_a_hive_metastore_can_read_letters_digits_and_a_few_others(name: str) ->
 )
 def test_a_hive_metastore_cannot_read_others(name: str) -> None:
     assert not is_readable_by_hive(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "levels"),
+    [
+        ("a", [("a", False)]),
+        ("a.B c.d", [("a", False), ("B c", False), ("d", False)]),
+        ("`a`", [("a", True)]),
+        ("a.`b.c`.d", [("a", False), ("b.c", True), ("d", False)]),
+        ("`a``b`.c", [("a`b", True), ("c", False)]),
+        ("a`b", [("a`b", False)]),
+        *((text, None) for text in ("", ".", ".a", "a.", "a..b", "``", "`a", "`a`b", "`a`.", "`a```.`")),
+    ],
+)
+def test_a_dotted_path_has_levels_or_is_none(text: str, levels: list[tuple[str, bool]] | None) -> None:
+    assert dotted_levels(text) == (None if levels is None else tuple(levels))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.evolution.partitions import Part, parse_partitions, same_partitions
+from dbt.adapters.sparkevolve.evolution.partitions import Part, parse_call, parse_partitions, same_partitions
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,10 @@ def test_partitions_are_compared_after_the_renames(
 ) -> None:
     parts = (parse_partitions(one), parse_partitions(other))  # type: ignore[arg-type]
     assert same_partitions(*parts, renames) is same
+
+
+def test_a_call_is_taken_apart_at_the_commas_outside_of_names() -> None:
+    assert parse_call(" bucket ( 4, `a,b` ) ") == ("bucket", [" 4", " `a,b` "])
+    assert parse_call("days(ts)") == ("days", ["ts"])
+    assert parse_call("ts") is None
+    assert parse_call("`days(ts)`") is None

@@ -24,6 +24,7 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
+    fields_within,
     is_safe_upcast,
     is_same,
     is_widening,
@@ -234,3 +235,20 @@ def test_ids_docs_nullability_and_case_make_no_other_type(source: IcebergType, t
 def test_another_shape_is_another_type(source: IcebergType, target: IcebergType) -> None:
     assert not is_same(source, target)
     assert not is_same(target, source)
+
+
+def test_fields_are_found_at_every_level_outer_ones_first() -> None:
+    inner = struct(4, x=IntegerType(), l=array(6, StringType()))
+    nested = struct(1, a=LongType(), m=mapping(2, StringType(), inner), z=StringType())
+    found = [(".".join(path), f.field_id) for path, f in fields_within(nested)]
+    assert found == [
+        ("a", 1),
+        ("m", 2),
+        ("m.key", 2),
+        ("m.value", 3),
+        ("m.value.x", 4),
+        ("m.value.l", 5),
+        ("m.value.l.element", 6),
+        ("z", 3),
+    ]
+    assert list(fields_within(IntegerType())) == []

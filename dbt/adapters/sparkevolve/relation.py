@@ -1,6 +1,5 @@
 """Names of relations. They have a catalog part, which dbt-spark's do not, and are always quoted."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -8,10 +7,7 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import ComponentName, Policy
 from dbt.adapters.spark.relation import SparkRelation
 
-from dbt.adapters.sparkevolve.evolution.names import quote
-
-# A level of a schema's name: in backticks, where two stand for one, or without them.
-_LEVEL = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
+from dbt.adapters.sparkevolve.evolution.names import dotted_levels, quote
 
 
 @dataclass
@@ -69,14 +65,8 @@ def namespace(schema: str | None) -> tuple[str, ...]:
     """
     if not schema:
         return ()
-    levels: list[str] = []
-    end = -1
-    for level in _LEVEL.finditer(schema):
-        if level.start() != end + 1 or (levels and schema[end] != "."):
-            return (schema,)
-        levels.append(level[1].replace("``", "`") if level[1] is not None else level[2])
-        end = level.end()
-    return tuple(levels) if end == len(schema) else (schema,)
+    levels = dotted_levels(schema)
+    return (schema,) if levels is None else tuple(name for name, _ in levels)
 
 
 def schema_name(levels: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.names import constant_literal, path_text
+from dbt.adapters.sparkevolve.evolution.names import Path, constant_literal, path_text
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
 
@@ -41,7 +41,7 @@ class AddField:
         type: its Iceberg type.
     """
 
-    path: tuple[str, ...]
+    path: Path
     type: IcebergType
     verb = "added"
 
@@ -53,7 +53,7 @@ class AddField:
 class WidenType:
     """Give a field a wider type, which all its old values fit in."""
 
-    path: tuple[str, ...]
+    path: Path
     old: IcebergType
     new: IcebergType
     verb = "widened"
@@ -66,7 +66,7 @@ class WidenType:
 class RelaxNotNull:
     """Make a required field optional."""
 
-    path: tuple[str, ...]
+    path: Path
     verb = "relaxed"
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class RenameField:
         new_name: its new last name.
     """
 
-    path: tuple[str, ...]
+    path: Path
     new_name: str
     verb = "renamed"
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, NestedField
+from pyiceberg.types import NestedField
 
-from dbt.adapters.sparkevolve.evolution.names import fold, path_text
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
-from dbt.adapters.sparkevolve.evolution.types import children, type_text
+from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
 
 def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[tuple[str, ...], FormerColumn]:
+def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[Path, FormerColumn]:
     """Return what the table once had under a name that its current schema lacks.
 
     Args:
@@ -49,7 +49,7 @@ def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[tuple[str,
     """
     now = {field_id: path for field_id, (path, _) in _fields(current)}
     ordered = sorted(schemas, key=lambda schema: schema.schema_id)
-    former: dict[tuple[str, ...], FormerColumn] = {}
+    former: dict[Path, FormerColumn] = {}
     for schema, following in zip(ordered, [*ordered[1:], current], strict=True):
         names_after = {field_id: fold(path[-1]) for field_id, (path, _) in _fields(following)}
         ids = {path: field_id for field_id, (path, _) in _fields(schema)}
@@ -71,11 +71,5 @@ def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[tuple[str,
     return former
 
 
-def _fields(schema: Schema) -> Iterable[tuple[int, tuple[tuple[str, ...], NestedField]]]:
-    def walk(path: tuple[str, ...], type_: IcebergType) -> Iterable[tuple[tuple[str, ...], NestedField]]:
-        for child in children(type_):
-            inside = (*path, child.name)
-            yield inside, child
-            yield from walk(inside, child.field_type)
-
-    return ((f.field_id, (path, f)) for path, f in walk((), schema.as_struct()))
+def _fields(schema: Schema) -> Iterable[tuple[int, tuple[Path, NestedField]]]:
+    return ((f.field_id, (path, f)) for path, f in fields_within(schema.as_struct()))

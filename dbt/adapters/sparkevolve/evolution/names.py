@@ -3,6 +3,12 @@
 import re
 from collections.abc import Iterable
 
+# The path of a column or field: its name, after those of the structs, lists and maps that it is in.
+Path = tuple[str, ...]
+
+# A level of a dotted path: in backticks, where two stand for one, or without them.
+_LEVEL = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
+
 # What a Spark SQL literal says under every setting. A backslash or a quote in one depends on
 # `spark.sql.parser.escapedStringLiterals`, and `${` on `spark.sql.variable.substitute`.
 _PLAIN = re.compile(r"(?:[^\\'$\x00-\x08\x0b-\x1f\x7f]|\$(?!\{))*")
@@ -67,6 +73,23 @@ def unquote(name: str) -> str:
         if "`" not in inner.replace("``", ""):
             return inner.replace("``", "`")
     return name
+
+
+def dotted_levels(text: str) -> tuple[tuple[str, bool], ...] | None:
+    """Return the levels of a dotted path that a user wrote, each with whether it stood in backticks.
+
+    What stands in backticks is one level, dots and all. A text that cannot be read so, such as ``a..b``, has
+    None.
+    """
+    levels: list[tuple[str, bool]] = []
+    end = -1
+    for match in _LEVEL.finditer(text):
+        if match.start() != end + 1 or (levels and text[end] != "."):
+            return None
+        quoted = match[1]
+        levels.append((match[2], False) if quoted is None else (quoted.replace("``", "`"), True))
+        end = match.end()
+    return tuple(levels) if end == len(text) else None
 
 
 def path_text(path: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dbt.adapters.sparkevolve.evolution.names import fold, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote
 
 # Other names that Spark's DDL has for a transform of Iceberg's.
 _OTHER_NAMES = {
@@ -53,7 +53,7 @@ class PartitionValue:
     """
 
     transform: str
-    path: tuple[str, ...]
+    path: Path
     width: str = ""
 
     def render(self, value: str, catalog: str) -> str:
@@ -102,13 +102,19 @@ def same_partitions(one: Iterable[Part], other: Iterable[Part], renames: Mapping
 
 
 def _parse(text: str) -> Part:
-    call = _CALL.fullmatch(text.strip())
+    call = parse_call(text)
     if call is None:
         return part("identity", text)
-    arguments = list(split_terms(call[2]))
+    transform, arguments = call
     numbers = [argument for argument in arguments if argument.strip().isdigit()]
     columns = [argument for argument in arguments if argument not in numbers]
-    return part(call[1], ",".join(columns), ",".join(numbers))
+    return part(transform, ",".join(columns), ",".join(numbers))
+
+
+def parse_call(text: str) -> tuple[str, list[str]] | None:
+    """Return the transform of a term and what stands between its commas; None for what is no call."""
+    call = _CALL.fullmatch(text.strip())
+    return None if call is None else (call[1], list(split_terms(call[2])))
 
 
 def split_terms(text: str) -> Iterator[str]:

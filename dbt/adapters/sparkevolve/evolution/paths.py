@@ -6,10 +6,8 @@ from enum import Enum
 
 from pyiceberg.types import IcebergType, NestedField, StructType
 
-from dbt.adapters.sparkevolve.evolution.names import fold
-from dbt.adapters.sparkevolve.evolution.types import children
-
-Path = tuple[str, ...]
+from dbt.adapters.sparkevolve.evolution.names import Path, fold
+from dbt.adapters.sparkevolve.evolution.types import children, fields_within
 
 
 class Holder(Enum):
@@ -132,4 +130,4 @@ def _is_left_out(parent: IcebergType, f: NestedField) -> bool:
 
 def _ids(f: NestedField) -> frozenset[int]:
     """Return the ids of a field and of all in it."""
-    return frozenset({f.field_id}).union(*(_ids(child) for child in children(f.field_type)))
+    return frozenset({f.field_id, *(inner.field_id for _, inner in fields_within(f.field_type))})

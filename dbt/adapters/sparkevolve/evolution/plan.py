@@ -29,6 +29,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.names import (
+    Path,
     collisions,
     fold,
     is_reserved,
@@ -52,9 +53,11 @@ from dbt.adapters.sparkevolve.evolution.projection import (
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
 from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
+from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     children,
+    fields_within,
     has_map,
     is_safe_upcast,
     is_same,
@@ -63,7 +66,6 @@ from dbt.adapters.sparkevolve.evolution.types import (
     type_text,
 )
 
-Path = tuple[str, ...]
 Build = Callable[[], Projection]
 Refuse = Callable[[Path, IcebergType, Switch], Refusal]
 
@@ -132,7 +134,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         for f in source.fields
         if fold(f.name) in wanted and has_map(f.field_type)
     )
-    if policy.facts.format_version > 2:
+    if policy.facts.format_version > NEWEST_FORMAT_TO_COMMIT:
         # Descriptions are stored by themselves, through Spark.
         planner.changes = [change for change in planner.changes if not isinstance(change, SetDoc)]
         if planner.changes and not planner.refusals:
@@ -402,11 +404,7 @@ class _Planner:
 
 def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
     """Yield the schema and each struct in it, with its path, outer ones first."""
-
-    def walk(path: Path, type_: IcebergType) -> Iterable[tuple[Path, StructType]]:
-        if isinstance(type_, StructType):
-            yield path, type_
-        for child in children(type_):
-            yield from walk((*path, child.name), child.field_type)
-
-    return walk((), schema.as_struct())
+    yield (), schema.as_struct()
+    for path, f in fields_within(schema.as_struct()):
+        if isinstance(f.field_type, StructType):
+            yield path, f.field_type

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dbt.adapters.sparkevolve.evolution.names import Path
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 
 
@@ -43,7 +44,7 @@ class TableFacts:
     """
 
     format_version: int = 2
-    former: Mapping[tuple[str, ...], FormerColumn] = field(default_factory=dict)
+    former: Mapping[Path, FormerColumn] = field(default_factory=dict)
     partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()
     partition_by: tuple[Part, ...] = ()

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.names import path_text, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
 from dbt.adapters.sparkevolve.evolution.types import type_text
-
-Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -201,25 +199,24 @@ def metrics_of_no_column(name: str, column: str) -> Refusal:
     )
 
 
-def would_not_merge(is_snapshot: bool) -> Refusal:
-    """The model is to give its table a property with which its rows cannot be merged."""
+def cannot_merge(*, is_snapshot: bool, is_in_table: bool) -> Refusal:
+    """Rows are to be merged into a table for which Spark resolves no columns, or would not after this run.
+
+    Args:
+        is_snapshot: what merges is a snapshot, and not the strategy of a model.
+        is_in_table: the table has the property, and not only the model.
+    """
+    if is_in_table:
+        has_it = "The table has the property `write.spark.accept-any-schema`"
+        without_it = "Take the property away with `ALTER TABLE … UNSET TBLPROPERTIES "
+        without_it += "('write.spark.accept-any-schema')`"
+    else:
+        has_it, without_it = "`tblproperties` set `write.spark.accept-any-schema`", "Leave it out"
+    merges = "and a snapshot is one." if is_snapshot else "the incremental_strategy of the model."
     return Refusal(
         columns=(),
-        reason="`tblproperties` set `write.spark.accept-any-schema`, with which Spark can run no MERGE"
-        + (", and a snapshot is one." if is_snapshot else ", the incremental_strategy of the model."),
-        remedy="Leave it out" + ("." if is_snapshot else ", or set `incremental_strategy: delete+insert`."),
-    )
-
-
-def cannot_merge(is_snapshot: bool) -> Refusal:
-    """Rows are to be merged into a table that Spark does not resolve columns for."""
-    return Refusal(
-        columns=(),
-        reason="The table has the property `write.spark.accept-any-schema`, with which Spark can run no MERGE"
-        + (", and a snapshot is one." if is_snapshot else ", the incremental_strategy of the model."),
-        remedy="Take the property away with `ALTER TABLE … UNSET TBLPROPERTIES "
-        "('write.spark.accept-any-schema')`"
-        + ("." if is_snapshot else ", or set `incremental_strategy: delete+insert`."),
+        reason=f"{has_it}, with which Spark can run no MERGE, {merges}",
+        remedy=without_it + ("." if is_snapshot else ", or set `incremental_strategy: delete+insert`."),
     )
 
 

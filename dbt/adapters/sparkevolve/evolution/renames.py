@@ -1,20 +1,17 @@
 """Which fields of a table a model's ``column_renames`` are about, and whether they can be renamed."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution import refusals
-from dbt.adapters.sparkevolve.evolution.names import fold, unquote
+from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, unquote
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
-Path = tuple[str, ...]
 Siblings = Mapping[str, NestedField]
 # A step of a path, as far as it can be told: between dots, and whether it is one name for sure.
 Step = tuple[str, bool]
-_STEP = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
 
 
 def resolve_renames(
@@ -32,7 +29,7 @@ def resolve_renames(
     """
     found: dict[int, str] = {}
     problems: list[Refusal] = []
-    places: dict[tuple[str, ...], tuple[Path, str]] = {}
+    places: dict[Path, tuple[Path, str]] = {}
     renamed: dict[int, tuple[Path, str]] = {}
     table, batch, fields = target.as_struct(), source.as_struct(), _Fields()
     for old_path, new_name in renames.items():
@@ -92,7 +89,7 @@ def new_names(table: Schema, renames: Mapping[str, str]) -> dict[int, str]:
     return {found[2].field_id: unquote(str(new)) for found, new in located if found is not None}
 
 
-Located = tuple[tuple[str, ...], Siblings, NestedField]
+Located = tuple[Path, Siblings, NestedField]
 
 
 class _Fields:
@@ -110,15 +107,7 @@ class _Fields:
 
 def _steps(path: str) -> tuple[Step, ...]:
     """Return the steps of a path as a user wrote it; what is not in backticks may be a part of a name."""
-    steps: list[Step] = []
-    end = -1
-    for match in _STEP.finditer(path):
-        if match.start() != end + 1 or (steps and path[end] != "."):
-            break
-        quoted = match[1]
-        steps.append((match[2], False) if quoted is None else (quoted.replace("``", "`"), True))
-        end = match.end()
-    return tuple(steps) if end == len(path) else tuple((part, False) for part in path.split("."))
+    return dotted_levels(path) or tuple((part, False) for part in path.split("."))
 
 
 def _among(siblings: Siblings, steps: Sequence[Step]) -> NestedField | None:
@@ -131,7 +120,7 @@ def _among(siblings: Siblings, steps: Sequence[Step]) -> NestedField | None:
 def _locate(struct: StructType, wanted: tuple[Step, ...], fields: _Fields) -> Located | None:
     """Find a field by its dotted path, which leaves ``element`` and ``value`` out or has them."""
 
-    def search(type_: IcebergType, path: tuple[str, ...], rest: tuple[Step, ...]) -> Located | None:
+    def search(type_: IcebergType, path: Path, rest: tuple[Step, ...]) -> Located | None:
         if isinstance(type_, ListType):
             return inside(type_.element_type, (*path, "element"), rest)
         if isinstance(type_, MapType):
@@ -146,7 +135,7 @@ def _locate(struct: StructType, wanted: tuple[Step, ...], fields: _Fields) -> Lo
         found = (search(f.field_type, (*path, f.name), after) for f, after in splits if f is not None)
         return next(filter(None, found), None)
 
-    def inside(type_: IcebergType, path: tuple[str, ...], rest: tuple[Step, ...]) -> Located | None:
+    def inside(type_: IcebergType, path: Path, rest: tuple[Step, ...]) -> Located | None:
         # The struct in it may have a field of that name itself.
         forms = (rest[1:], rest) if len(rest) > 1 and rest[0][0] == path[-1] else (rest,)
         return next(filter(None, (search(type_, path, form) for form in forms)), None)

@@ -1,5 +1,7 @@
 """Iceberg types: how one is written in Spark SQL, and which one can hold the values of another."""
 
+from collections.abc import Iterator
+
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -21,7 +23,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from dbt.adapters.sparkevolve.evolution.names import fold, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote
 
 # Iceberg's "timestamp" has no zone and is Spark's timestamp_ntz; Iceberg's "timestamptz" is Spark's
 # timestamp, which SQL has to name timestamp_ltz: under `spark.sql.timestampType` the word `timestamp` may
@@ -166,6 +168,14 @@ def children(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
     if isinstance(iceberg_type, MapType):
         return (iceberg_type.key_field, iceberg_type.value_field)
     return ()
+
+
+def fields_within(iceberg_type: IcebergType) -> Iterator[tuple[Path, NestedField]]:
+    """Yield each field inside a type, however deep, with its path from there; outer ones first."""
+    for child in children(iceberg_type):
+        yield (child.name,), child
+        for path, field in fields_within(child.field_type):
+            yield (child.name, *path), field
 
 
 def has_map(iceberg_type: IcebergType) -> bool:

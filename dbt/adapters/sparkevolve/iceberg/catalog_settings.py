@@ -11,6 +11,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, Translation, near_miss, translate
 from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
@@ -171,7 +172,7 @@ def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
                 f"there. Write its parts as `{key}.…: …`, each on a line of its own.",
             )
         else:
-            given[key] = _text(value)
+            given[key] = property_text(value)
     if "auth" in given and not given["auth"].get("type"):
         raise ProfileError(
             "catalog_properties",
@@ -275,7 +276,3 @@ def _settings(name: str, kind: str, translation: Translation) -> CatalogSettings
         lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
         unknown=tuple(translation.unknown),
     )
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

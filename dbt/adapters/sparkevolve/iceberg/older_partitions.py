@@ -4,17 +4,18 @@ Spark's dynamic overwrite replaces partitions of the current spec only: rows in 
 stay beside the ones that replace them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
 from pyiceberg.transforms import BucketTransform, VoidTransform
 from pyiceberg.types import IcebergType, UUIDType
 
+from dbt.adapters.sparkevolve.evolution.names import Path
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, needs_newer_format, older_partitions
 from dbt.adapters.sparkevolve.evolution.table_properties import DELETE_MODE, allows_mode
-from dbt.adapters.sparkevolve.evolution.types import children
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.iceberg.base import part_of
 
 _IN_SPARK = frozenset({"identity", "years", "months", "days", "hours", "bucket", "truncate"})
@@ -81,14 +82,7 @@ def refused_partitions(table: Table, configured: Mapping[str, str] | None = None
     ]
 
 
-def _places(table: Table) -> Mapping[int, tuple[tuple[str, ...], IcebergType]]:
+def _places(table: Table) -> Mapping[int, tuple[Path, IcebergType]]:
     """Return the path and the type of each column and field of a table, by its id."""
-    found: dict[int, tuple[tuple[str, ...], IcebergType]] = {}
-
-    def walk(path: Sequence[str], type_: IcebergType) -> None:
-        for child in children(type_):
-            found[child.field_id] = ((*path, child.name), child.field_type)
-            walk((*path, child.name), child.field_type)
-
-    walk((), table.schema().as_struct())
-    return found
+    fields = fields_within(table.schema().as_struct())
+    return {f.field_id: (path, f.field_type) for path, f in fields}

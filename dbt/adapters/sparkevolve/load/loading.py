@@ -187,8 +187,8 @@ def _refused_settings(
     is_set = facts.format_version <= NEWEST_FORMAT_TO_COMMIT
     properties = {**facts.properties, **(configured if is_set else {})}
     if (merges or is_snapshot) and not allows_merge(properties):
-        has_it = not allows_merge(facts.properties)
-        yield refusals.cannot_merge(is_snapshot) if has_it else refusals.would_not_merge(is_snapshot)
+        is_in_table = not allows_merge(facts.properties)
+        yield refusals.cannot_merge(is_snapshot=is_snapshot, is_in_table=is_in_table)
     yield from refused_properties(configured, facts.properties, facts.format_version)
     deletes = settings.strategy == Strategy.MICROBATCH or (
         settings.strategy == Strategy.DELETE_INSERT and bool(plan.unique_key)

@@ -28,6 +28,7 @@ from dbt.adapters.sparkevolve.errors import (
     StatementError,
     UnsupportedVersionError,
 )
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, CatalogSettings
 from dbt.adapters.sparkevolve.messages import is_spark_stopped, is_without_answer, short_message
@@ -86,7 +87,7 @@ def session_config(
     Jars are the exception: what the user names is loaded beside what the catalog needs, and a user's own
     Iceberg runtime takes the place of ours.
     """
-    own = {str(key): _text(value) for key, value in spark_config.items()}
+    own = {str(key): property_text(value) for key, value in spark_config.items()}
     named = own.get("spark.jars.packages", "").split(",")
     packages = [package.strip() for package in named if package.strip()]
     brought = ",".join(own.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
@@ -688,10 +689,6 @@ def _message_of(exc: Exception) -> str:
     while len(texts) < _MOST_CAUSES and (java := java.getCause()) is not None:
         texts.append(f"Caused by: {java.toString()}")
     return "\n".join(texts)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 SESSIONS = SessionRegistry()

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from dbt.adapters.sparkevolve.evolution.names import quote
-from dbt.adapters.sparkevolve.evolution.partitions import split_terms
+from dbt.adapters.sparkevolve.evolution.names import dotted_levels, quote
+from dbt.adapters.sparkevolve.evolution.partitions import parse_call, split_terms
 
-_CALL = re.compile(r"(\w+)\s*\((.*)\)", re.DOTALL)
-_PATH_PART = re.compile(r"`(?:[^`]|``)+`|\w+")
+_PLAIN_WORD = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:\.\w+)*")
 _QUOTED = re.compile(r"`(?:[^`]|``)*`|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _TYPE_CHARACTERS = re.compile(r"[\w\s<>(),:`'.]*")
@@ -20,9 +19,9 @@ def name_sql(text: str) -> str:
     What is no path of words and of names in backticks is one name, with whatever is in it.
     """
     stripped = text.strip()
-    parts = _PATH_PART.findall(stripped)
-    if parts and ".".join(parts) == stripped:
-        return ".".join(part if part.startswith("`") else quote(part) for part in parts)
+    levels = dotted_levels(stripped) or ()
+    if levels and all(is_quoted or _PLAIN_WORD.fullmatch(name) for name, is_quoted in levels):
+        return ".".join(quote(name) for name, _ in levels)
     return quote(stripped)
 
 
@@ -33,11 +32,12 @@ def partition_sql(partition_by: str | Sequence[str]) -> list[str]:
 
 
 def _term(text: str) -> str:
-    call = _CALL.fullmatch(text)
+    call = parse_call(text)
     if call is None:
         return name_sql(text)
-    arguments = [argument.strip() for argument in split_terms(call[2])]
-    return f"{call[1]}({', '.join(a if a.isdigit() else name_sql(a) for a in arguments)})"
+    function, arguments = call
+    listed = (argument.strip() for argument in arguments)
+    return f"{function}({', '.join(a if a.isdigit() else name_sql(a) for a in listed)})"
 
 
 def is_word(text: str) -> bool:
