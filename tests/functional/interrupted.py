@@ -18,7 +18,7 @@ from typing import Any
 from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 
-from dbt.adapters.sparkevolve import impl
+from dbt.adapters.sparkevolve import clauses
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
@@ -121,7 +121,7 @@ def _patch(owner: type, name: str, watch: Callable[..., Any]) -> None:
 
 def main() -> None:
     interrupt = Interrupt(json.loads(sys.argv[1]), sys.argv[2])
-    impl.SEED_BATCH = _SEED_BATCH
+    clauses.SEED_BATCH = _SEED_BATCH
     _patch(SparkEvolveAdapter, "execute", interrupt.watch_execute)
     _patch(SparkEvolveAdapter, "add_query", interrupt.watch_execute)
     _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)

@@ -2,11 +2,12 @@
 
 import pytest
 
+from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.loading import load_statements
+from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.settings import SETTINGS
 from dbt.adapters.sparkevolve.sql.dml import Key, between, delete_statement, insert_statement
 from tests.unit.conftest import MakeTable
@@ -160,8 +161,7 @@ def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(
     lake: IcebergCatalog,
     make_table: MakeTable,
 ) -> None:
-    adapter = SparkEvolveAdapter.__new__(SparkEvolveAdapter)
-    adapter.catalog = lake
+    clauses = Clauses(Nothing(), lake, lambda table, index: "string")
     make_table(columns("id int"))
-    assert adapter.table_properties(configured, relation("t")) == properties
-    assert adapter.table_properties(configured, relation("absent")) == properties
+    assert clauses.table_properties(configured, relation("t")) == properties
+    assert clauses.table_properties(configured, relation("absent")) == properties

@@ -1,4 +1,4 @@
-"""The adapter's part of a load, with a real catalog, and a list of statements in place of Spark."""
+"""A load of a batch, with a real catalog, and a list of statements in place of Spark."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dbt.adapters.contracts.connection import AdapterResponse
-from dbt_common.clients.agate_helper import table_from_data_flat
+from dbt_common.clients.agate_helper import empty_table
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
@@ -30,13 +30,17 @@ from dbt.adapters.sparkevolve.errors import (
 )
 from dbt.adapters.sparkevolve.evolution.detection import Detected
 from dbt.adapters.sparkevolve.iceberg import catalog as catalog_module
+from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.publication import Base
 from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, staging_properties
-from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.listing import Listing
+from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.load.planning import Node
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.queries import Queries
+from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.spark.sql_settings import whole_plans
 from dbt.adapters.sparkevolve.sql.audit_queries import count_violations, loaded_rows, some_violations
 from dbt.adapters.sparkevolve.sql.batch_queries import repeated_keys
 from dbt.adapters.sparkevolve.sql.branch_statements import drop_branch
@@ -69,15 +73,14 @@ def by_name(base: Base, batch: str) -> dict[str, list[str]]:
 Answer = Exception | list[list[Any]] | Callable[[str], None] | None
 
 
-class Connections:
-    """Takes statements down, and gives the next of the answers to each."""
+class Session:
+    """Takes statements down in place of Spark, and gives the next of the answers to each."""
 
     def __init__(self) -> None:
         self.sent: list[str] = []
         self.answers: list[Answer] = []
-        self.set: dict[str, str | None] = {}
 
-    def execute(self, sql: str, **_: object) -> tuple[AdapterResponse, Any]:
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
         self.sent.append(sql)
         answer = self.answers.pop(0) if self.answers else None
         if isinstance(answer, Exception):
@@ -85,10 +88,18 @@ class Connections:
         if callable(answer):
             answer(sql)
             answer = None
-        rows = answer or []
-        names = [f"c{n}" for n in range(len(rows[0]))] if rows else []
-        table = table_from_data_flat([dict(zip(names, row, strict=True)) for row in rows], names)
-        return AdapterResponse("sent"), table
+        return [tuple(row) for row in answer or []]
+
+    def run(self, sql: str) -> tuple[Any, Any]:
+        self.rows(sql)
+        return AdapterResponse("sent"), empty_table()
+
+    def setting(self, name: str) -> str | None:
+        rows = self.rows(f"SET {name}")
+        return str(rows[0][1]) if rows and rows[0][1] != "<undefined>" else None
+
+    def explain(self, sql: str) -> str:
+        return str(self.rows(f"EXPLAIN EXTENDED {sql}")[0][0])
 
     def columns_of(self, sql: str) -> Any:
         self.sent.append(sql)
@@ -97,31 +108,40 @@ class Connections:
     def reconnect(self) -> None:
         self.sent.append("-- reconnect")
 
-    def get_thread_connection(self) -> "Connections":
-        return self
-
-    @property
-    def handle(self) -> "Connections":
-        return self
-
     def set_partition_overwrite(self, mode: str | None) -> None:
         self.sent.append(f"-- {mode}")
 
-    def change_setting(self, name: str, value: str | None) -> str | None:
-        before = self.set.get(name)
-        self.set[name] = value
-        return before
 
+class Run:
+    """All that one node uses, with a real catalog."""
 
-class Adapter(SparkEvolveAdapter):
-    """The adapter without a profile."""
-
-    def __init__(self, catalog: IcebergCatalog) -> None:
+    def __init__(self, catalog: IcebergCatalog, shared: SharedByThreads | None = None) -> None:
         self.catalog = catalog
-        self.connections: Any = Connections()
-        self._nodes: dict[int, Node] = {}
-        self._locks: dict[str, threading.Lock] = {}
-        self._told_of_differences: set[tuple[str, str]] = set()
+        self.spark = Session()
+        self.node = Node()
+        self.shared = shared or SharedByThreads()
+        self.runner = LoadRunner(catalog, self.spark, self.node, self.shared)
+        self.queries = Queries(self.spark, catalog.is_hive, self.node)
+        self.batches = Batches(catalog, Cache(), self.node)
+
+    def load_all(self, load: Load) -> None:
+        for step in range(len(load.steps)):
+            self.runner.run_step(load, step)
+
+
+class Cache:
+    """dbt's cache of relations."""
+
+    def __init__(self, *listed: Any) -> None:
+        self.listed = listed
+        self.dropped: list[Any] = []
+
+    def list_relations(self, database: str | None, schema: str) -> Any:
+        return self.listed
+
+    def cache_dropped(self, relation: Any) -> str:
+        self.dropped.append(relation)
+        return ""
 
 
 @pytest.fixture(autouse=True)
@@ -130,19 +150,19 @@ def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def adapter(lake: IcebergCatalog) -> Adapter:
-    return Adapter(lake)
+def run(lake: IcebergCatalog) -> Run:
+    return Run(lake)
 
 
 @pytest.fixture
-def start(adapter: Adapter, make_table: MakeTable) -> Callable[..., Load]:
+def start(run: Run, make_table: MakeTable) -> Callable[..., Load]:
     """Begin a load of rows into a table that has a row."""
 
     def started(*rows: dict[str, object], batch: str = "ID int, x int", **settings: Any) -> Load:
         make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
         make_table(columns(batch), *([list(rows)] if rows else []), name=str(STAGED.identifier))
-        base = adapter.begin_load(TARGET)
-        return adapter.evolve(base, TARGET, STAGED, model_settings(**settings), {}, by_name(base, batch))
+        base = run.runner.begin_load(TARGET)
+        return run.runner.evolve(base, TARGET, STAGED, model_settings(**settings), {}, by_name(base, batch))
 
     return started
 
@@ -173,7 +193,7 @@ def refs(lake: IcebergCatalog) -> set[str]:
 
 
 def test_a_run_removes_branches_that_others_have_left(
-    adapter: Adapter, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+    run: Run, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_table(columns("id int"), [{"id": 1}])
     for name in (LEFT_OVER, LEFT_OVER.replace("_1_", "_2_"), branch_name(), "somebody_s"):
@@ -181,15 +201,15 @@ def test_a_run_removes_branches_that_others_have_left(
             manage.create_branch(other.load_table("db.t").metadata.current_snapshot_id or 0, name)
     real = time.time
     monkeypatch.setattr(time, "time", lambda: 10.0**10)
-    assert adapter.begin_load(TARGET).left_over == ()  # our clock may be ahead
+    assert run.runner.begin_load(TARGET).left_over == ()  # our clock may be ahead
     written_at(other.load_table("db.t"), 10**13)
     monkeypatch.setattr(time, "time", real)
-    assert adapter.begin_load(TARGET).left_over == ()  # somebody's clock was ahead
+    assert run.runner.begin_load(TARGET).left_over == ()  # somebody's clock was ahead
     monkeypatch.setattr(time, "time", lambda: 10.0**10)
-    assert adapter.connections.sent == []
-    adapter.connections.answers = [DbtRuntimeError("another run has removed it")]
-    base = adapter.begin_load(TARGET)
-    assert adapter.connections.sent == [
+    assert run.spark.sent == []
+    run.spark.answers = [DbtRuntimeError("another run has removed it")]
+    base = run.runner.begin_load(TARGET)
+    assert run.spark.sent == [
         drop_branch(MAIN, LEFT_OVER),
         drop_branch(MAIN, LEFT_OVER.replace("_1_", "_2_")),
     ]
@@ -198,56 +218,52 @@ def test_a_run_removes_branches_that_others_have_left(
 
 @pytest.mark.parametrize(("shown", "ref"), [("<undefined>", "main"), ("audit", "audit")])
 def test_spark_is_asked_for_the_branch_that_writes_are_reserved_to(
-    adapter: Adapter, make_table: MakeTable, shown: str, ref: str
+    run: Run, make_table: MakeTable, shown: str, ref: str
 ) -> None:
     make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
     unset = [["spark.wap.id", "<undefined>"]]
-    adapter.connections.answers = [[["spark.wap.branch", shown]], unset]
-    assert adapter.begin_load(TARGET).ref == ref
-    assert adapter.connections.sent == ["SET spark.wap.branch", "SET spark.wap.id"]
+    run.spark.answers = [[["spark.wap.branch", shown]], unset]
+    assert run.runner.begin_load(TARGET).ref == ref
+    assert run.spark.sent == ["SET spark.wap.branch", "SET spark.wap.id"]
 
 
-def test_a_session_that_keeps_each_statements_rows_apart_is_refused(
-    adapter: Adapter, make_table: MakeTable
-) -> None:
+def test_a_session_that_keeps_each_statements_rows_apart_is_refused(run: Run, make_table: MakeTable) -> None:
     make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
-    adapter.connections.answers = [[["spark.wap.branch", "<undefined>"]], [["spark.wap.id", "abc"]]]
+    run.spark.answers = [[["spark.wap.branch", "<undefined>"]], [["spark.wap.id", "abc"]]]
     with pytest.raises(
         NotOnBranchError, match=r"the session's `spark\.wap\.id` keeps each statement's rows apart"
     ):
-        adapter.begin_load(TARGET)
+        run.runner.begin_load(TARGET)
 
 
-def test_a_run_that_has_nothing_to_remove_asks_spark_nothing(adapter: Adapter, start: Start) -> None:
+def test_a_run_that_has_nothing_to_remove_asks_spark_nothing(run: Run, start: Start) -> None:
     load = start(ROW)
-    assert adapter.connections.sent == []
-    assert adapter._node.load is load
+    assert run.spark.sent == []
+    assert run.node.load is load
     assert load.batch.rows == 1
 
 
-def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(
-    adapter: Adapter, start: Start
-) -> None:
+def test_a_batch_that_cannot_be_loaded_is_refused_before_anything_is_cut(run: Run, start: Start) -> None:
     with pytest.raises(EvolutionRefusedError) as raised:
         start({"ID": "a"}, batch="ID string", strategy="full_refresh")
     assert "With `full_refresh_schema: replace`" in raised.value.msg
     assert raised.value.relation == MAIN
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
+        run.runner.evolve(run.runner.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
     assert "full_refresh_schema" not in raised.value.msg
-    assert adapter._node.load is None
+    assert run.node.load is None
 
 
 def test_a_plan_that_differs_from_what_was_detected_is_not_carried_out(
-    adapter: Adapter, other: Catalog, make_table: MakeTable
+    run: Run, other: Catalog, make_table: MakeTable
 ) -> None:
     """Python is told in vain of what is not so: nobody may be told one thing while another is done."""
     make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
     make_table(columns("ID int, New int"), [{"ID": 1, "New": 2}], name=str(STAGED.identifier))
-    base = adapter.begin_load(TARGET)
+    base = run.runner.begin_load(TARGET)
     detected = {"new": [], "removed": ["x"]}
     with pytest.raises(DetectionError) as raised:
-        adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, detected)
+        run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, detected)
     assert raised.value.msg == (
         f"The columns of {MAIN} were compared twice, with different results, so nothing more was written. By "
         "name: In the model only: none. In the table only: x. By the plan: In the model only: New. In the "
@@ -257,22 +273,22 @@ def test_a_plan_that_differs_from_what_was_detected_is_not_carried_out(
     assert raised.value.detected == Detected([], ["x"])
     assert raised.value.planned == Detected(("New",), ("x",))
     assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x"]
-    adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, by_name(base, "ID int, New int"))
+    run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, by_name(base, "ID int, New int"))
     assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x", "New"]
 
 
 def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refused(
-    adapter: Adapter, other: Catalog, make_table: MakeTable
+    run: Run, other: Catalog, make_table: MakeTable
 ) -> None:
     """What was detected is of the table as it was before the model was computed."""
     make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
     make_table(columns("id int, x int"), [{"id": 1, "x": 2}], name=str(STAGED.identifier))
-    base = adapter.begin_load(TARGET)
+    base = run.runner.begin_load(TARGET)
     failing = model_settings(on_schema_change="fail", add_columns=False)
     with other.load_table("db.t").update_schema() as change:
         change.add_column("theirs", StringType())
     with pytest.raises(ColumnsMovedError) as raised:
-        adapter.evolve(base, TARGET, STAGED, failing, {}, SAME)
+        run.runner.evolve(base, TARGET, STAGED, failing, {}, SAME)
     assert raised.value.msg == (
         f"Another writer has changed the columns of {MAIN} while this run computed its model. They differ "
         "from the model's now, and on_schema_change is 'fail', so nothing was written. In the model only: "
@@ -281,19 +297,19 @@ def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refuse
     )
     assert raised.value.relation == MAIN
     assert (raised.value.new, raised.value.removed) == ((), ("theirs",))
-    load = adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME)
+    load = run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME)
     assert load.removed == ["`theirs`"]
     # A full refresh under `fail` may change the table's columns, and so may this.
     refreshed = model_settings(failing, strategy="full_refresh", add_columns=True)
-    assert adapter.evolve(base, TARGET, STAGED, refreshed, {}, SAME).removed == ["`theirs`"]
+    assert run.runner.evolve(base, TARGET, STAGED, refreshed, {}, SAME).removed == ["`theirs`"]
     # Or it was changed to what the model returns.
     with other.load_table("db.t").update_schema() as change:
         change.delete_column("theirs")
-    assert adapter.evolve(base, TARGET, STAGED, failing, {}, SAME).changes == []
+    assert run.runner.evolve(base, TARGET, STAGED, failing, {}, SAME).changes == []
 
 
 def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
-    adapter: Adapter, other: Catalog, start: Start
+    run: Run, other: Catalog, start: Start
 ) -> None:
     """In each place where a later attempt may be refused."""
     start({"ID": 1, "n": 5}, batch="ID int, n int")
@@ -301,12 +317,12 @@ def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
         change.delete_column("n")
     with other.load_table("db.t").update_schema() as change:
         change.add_column("n", StringType())
-    base = adapter.begin_load(TARGET)
+    base = run.runner.begin_load(TARGET)
     text = "This run has changed its columns before (add column `n` int), and that stays:"
     query = {"sql": "select 1", "columns": ["ID", "n"]}
     for attempt in (
-        lambda: adapter.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME),
-        lambda: adapter.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query),
+        lambda: run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME),
+        lambda: run.runner.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query),
     ):
         with pytest.raises(EvolutionRefusedError) as raised:
             attempt()
@@ -316,26 +332,26 @@ def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
     with other.load_table("db.t").update_schema() as change:
         change.add_column("clock", TimeType())
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.begin_load(TARGET)
+        run.runner.begin_load(TARGET)
     assert text in raised.value.msg
 
 
 def test_a_snapshot_adds_no_field_to_a_table_that_has_taken_the_name(
-    adapter: Adapter, other: Catalog, make_table: MakeTable
+    run: Run, other: Catalog, make_table: MakeTable
 ) -> None:
     make_table(columns("id int, s", s=struct(3, x=IntegerType())))
     make_table(
         columns("id int, s", s=struct(3, x=IntegerType(), y=IntegerType())), name=str(STAGED.identifier)
     )
-    base = adapter.begin_load(TARGET)
+    base = run.runner.begin_load(TARGET)
     query = {"sql": "select 1", "columns": ["id", "s"]}
     other.drop_table("db.t")
     make_table(columns("id int, s", s=struct(3, x=IntegerType())))
     schema = other.load_table("db.t").schema()
     with pytest.raises(TableChangedError):
-        adapter.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query)
+        run.runner.conform_snapshot(base, TARGET, STAGED, DEFAULTS, query)
     assert other.load_table("db.t").schema() == schema
-    conforming = adapter.conform_snapshot(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, query)
+    conforming = run.runner.conform_snapshot(run.runner.begin_load(TARGET), TARGET, STAGED, DEFAULTS, query)
     assert conforming["changes"] == ["add field `s`.`y` int"]
     assert other.load_table("db.t").schema().find_field("s.y").field_id == 4
 
@@ -343,61 +359,61 @@ def test_a_snapshot_adds_no_field_to_a_table_that_has_taken_the_name(
 # Publishing
 
 
-def test_a_load_is_published(adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start) -> None:
+def test_a_load_is_published(run: Run, lake: IcebergCatalog, other: Catalog, start: Start) -> None:
     load = start(ROW)
     cut(other, load)
     insert(other, load)
-    assert adapter.publish(load, is_last=False)
+    assert run.runner.publish(load, is_last=False)
     assert load.branch is None
     assert xs(lake) == [1, 5]
     assert refs(lake) == {"main"}
-    assert adapter.connections.sent == []
+    assert run.spark.sent == []
 
 
 def test_a_load_that_changes_nothing_leaves_no_branch(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW, unique_key="id", strategy="merge", merge_update_columns=["id"])
     cut(other, load)
-    assert adapter.publish(load, is_last=False)
+    assert run.runner.publish(load, is_last=False)
     assert load.branch is None
     assert refs(lake) == {"main"}
 
 
 def test_rows_that_are_not_on_their_branch_are_an_error(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     load = start(ROW)
     cut(other, load)
     with pytest.raises(NotOnBranchError) as raised:
-        adapter.publish(load, is_last=True)
+        run.runner.publish(load, is_last=True)
     assert raised.value.relation == MAIN
     assert "its rows are not on the branch that they were written to" in raised.value.msg
     assert xs(lake) == [1]
 
 
 def test_a_branch_of_nothing_that_cannot_be_removed_is_no_error(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW, unique_key="id", strategy="merge")
     cut(other, load)
     answering(lake, monkeypatch, OSError("disk full"))
-    assert adapter.publish(load, is_last=True)
+    assert run.runner.publish(load, is_last=True)
     assert xs(lake) == [1]
 
 
 def test_a_table_that_has_moved_is_loaded_again_unless_it_was_the_last_time(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     load = start(ROW, commit_retries=2)
     cut(other, load)
     insert(other, load)
     append(other.load_table("db.t"), [{"id": 9, "x": 9}])
     with pytest.raises(PublishConflictError) as raised:
-        adapter.publish(load, is_last=True)
+        run.runner.publish(load, is_last=True)
     assert (raised.value.relation, raised.value.attempts) == (MAIN, 3)
     assert refs(lake) == {"main", load.branch}
-    assert not adapter.publish(load, is_last=False)
+    assert not run.runner.publish(load, is_last=False)
     assert refs(lake) == {"main"}
     assert xs(lake) == [1, 9]
 
@@ -408,56 +424,53 @@ EXPIRED = "Cannot set `sparkevolve_x` to unknown snapshot: 7"
 @pytest.mark.parametrize("config", [{}, {"publish": "direct", "removed_columns": "keep"}])
 @pytest.mark.parametrize("is_last", [False, True])
 def test_a_base_that_has_expired_is_a_reason_to_begin_again(
-    adapter: Adapter, start: Start, config: dict[str, Any], is_last: bool
+    run: Run, start: Start, config: dict[str, Any], is_last: bool
 ) -> None:
     load = start({"ID": 1}, batch="ID int", unique_key="id", **config)
-    adapter.connections.answers = [DbtRuntimeError(EXPIRED)]
+    run.spark.answers = [DbtRuntimeError(EXPIRED)]
     cut_at_first = load.steps[0]
     assert cut_at_first.startswith("ALTER TABLE")
-    for sql in load.steps:
-        adapter.execute(sql)
-    adapter.audit(load)
-    assert adapter.connections.sent == [cut_at_first]
-    adapter.execute("select 1")
-    assert adapter.connections.sent == [cut_at_first, "select 1"]
+    run.load_all(load)
+    run.runner.audit(load)
+    assert run.spark.sent == [cut_at_first]
     if not is_last:
-        assert adapter.publish(load, is_last) is False
+        assert run.runner.publish(load, is_last) is False
         return
     with pytest.raises(PublishConflictError) as raised:
-        adapter.publish(load, is_last)
+        run.runner.publish(load, is_last)
     assert (raised.value.attempts, raised.value.is_loaded) == (5, False)
 
 
 def test_a_base_that_has_expired_when_a_load_is_tried_again(
-    adapter: Adapter, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog_module, "_FIRST_WAIT_SECONDS", 0.0)
     load = start(ROW, unique_key="id")
     cut_off, first = load.steps[:2]
-    adapter.execute(cut_off)
-    adapter.connections.answers = [DbtRuntimeError("Cannot commit"), DbtRuntimeError(EXPIRED)]
-    adapter.execute(first)
+    run.runner.run_step(load, 0)
+    run.spark.answers = [DbtRuntimeError("Cannot commit"), DbtRuntimeError(EXPIRED)]
+    run.runner.run_step(load, 1)
     assert len(load.lost_branches) == 1
-    assert adapter.connections.sent == [cut_off, first, load.cut]
-    for sql in load.statements:
-        adapter.execute(sql)
-    assert len(adapter.connections.sent) == 3
-    assert adapter.publish(load, is_last=False) is False
+    assert run.spark.sent == [cut_off, first, load.cut]
+    for step in (1, 2):
+        run.runner.run_step(load, step)
+    assert len(run.spark.sent) == 3
+    assert run.runner.publish(load, is_last=False) is False
 
 
 @pytest.mark.parametrize("text", [EXPIRED, "Cannot find snapshot with ID 7", "no such thing"])
-def test_only_the_cut_can_tell_that_a_base_has_expired(adapter: Adapter, start: Start, text: str) -> None:
+def test_only_the_cut_can_tell_that_a_base_has_expired(run: Run, start: Start, text: str) -> None:
     """Another statement's text may have the words from anywhere."""
     load = start(ROW, unique_key="id")
-    adapter.execute(load.steps[0])
-    adapter.connections.answers = [DbtRuntimeError(text)]
+    run.runner.run_step(load, 0)
+    run.spark.answers = [DbtRuntimeError(text)]
     with pytest.raises(DbtRuntimeError):
-        adapter.execute(load.steps[1])
+        run.runner.run_step(load, 1)
     assert not load.is_overtaken
 
 
 def test_a_conflict_without_retries_is_told_as_what_it_is(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW, commit_retries=0)
     cut(other, load)
@@ -470,103 +483,103 @@ def test_a_conflict_without_retries_is_told_as_what_it_is(
 
     monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
     with pytest.raises(PublishConflictError):
-        adapter.publish(load, is_last=True)
+        run.runner.publish(load, is_last=True)
     assert xs(lake) == [1, 9]
 
 
 @pytest.mark.parametrize("rows", [[ROW], []])
 def test_a_direct_load_and_an_empty_one_have_nothing_to_publish(
-    adapter: Adapter, lake: IcebergCatalog, start: Start, rows: list[dict[str, object]]
+    run: Run, lake: IcebergCatalog, start: Start, rows: list[dict[str, object]]
 ) -> None:
     load = start(*rows, publish="direct" if rows else "branch")
     before = lake.load(TARGET).metadata_location
-    assert adapter.publish(load, is_last=True)
+    assert run.runner.publish(load, is_last=True)
     assert lake.load(TARGET).metadata_location == before
 
 
 def test_a_newer_table_is_published_through_spark(
-    adapter: Adapter, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(catalog_module, "NEWEST_FORMAT_TO_COMMIT", 1)
     load = start(ROW)
     statements = load.fast_forward
     cut(other, load)
     insert(other, load)
-    assert adapter.publish(load, is_last=True)
-    assert adapter.connections.sent == statements
+    assert run.runner.publish(load, is_last=True)
+    assert run.spark.sent == statements
 
 
 def test_at_its_end_a_node_gives_back_what_it_has(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW)
     cut(other, load)
-    adapter._node.staged.append(STAGED)
-    assert adapter.is_still_at_base(load)
-    lock = adapter._node.lock
+    run.node.staged.append(STAGED)
+    assert run.runner.wait_for_turn(load)
+    lock = run.node.lock
     assert lock is not None
     assert lock.locked()
-    adapter.post_model_hook(None, None)
+    run.batches.give_back()
     assert refs(lake) == {"main"}
     assert lake.find(STAGED) is None
     assert not lock.locked()
-    assert adapter._nodes == {}
-    adapter.post_model_hook(None, None)
 
 
 # Several threads
 
 
 def test_a_second_thread_waits_and_finds_out_whether_the_table_has_moved(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     first = start(ROW)
     cut(other, first)
     insert(other, first)
-    assert adapter.is_still_at_base(first)
+    assert run.runner.wait_for_turn(first)
     answers: dict[str, bool] = {}
     waiting = threading.Event()
 
     def work(name: str) -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
+        mine = Run(lake, run.shared)
+        load = mine.runner.evolve(mine.runner.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
         waiting.set()
-        answers[name] = adapter.is_still_at_base(load)
-        answers[f"{name} again"] = adapter.is_still_at_base(load)
-        adapter.post_model_hook(None, None)
+        answers[name] = mine.runner.wait_for_turn(load)
+        answers[f"{name} again"] = mine.runner.wait_for_turn(load)
+        mine.batches.give_back()
 
     second = threading.Thread(target=work, args=("moved",), daemon=True)
     second.start()
     assert waiting.wait(20)
-    assert adapter.publish(first, is_last=True)
-    adapter.post_model_hook(None, None)
+    assert run.runner.publish(first, is_last=True)
+    run.batches.give_back()
     second.join(20)
     assert answers == {"moved": False, "moved again": True}
     assert xs(lake) == [1, 5]
 
 
-def test_a_second_thread_that_waits_for_nothing_new_goes_on(adapter: Adapter, start: Start) -> None:
+def test_a_second_thread_that_waits_for_nothing_new_goes_on(run: Run, start: Start) -> None:
     first = start(ROW)
-    assert adapter.is_still_at_base(first)
+    assert run.runner.wait_for_turn(first)
     answers: list[bool] = []
     waiting = threading.Event()
 
     def work() -> None:
-        load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
+        mine = Run(run.catalog, run.shared)
+        load = mine.runner.evolve(mine.runner.begin_load(TARGET), TARGET, STAGED, DEFAULTS, {}, SAME)
         waiting.set()
-        answers.append(adapter.is_still_at_base(load))
-        adapter.post_model_hook(None, None)
+        answers.append(mine.runner.wait_for_turn(load))
+        mine.batches.give_back()
 
     second = threading.Thread(target=work, daemon=True)
     second.start()
     assert waiting.wait(20)
-    adapter.post_model_hook(None, None)
+    run.batches.give_back()
     second.join(20)
     assert answers == [True]
 
 
-def test_direct_loads_do_not_wait(adapter: Adapter, start: Start) -> None:
-    assert adapter.is_still_at_base(start(ROW, publish="direct"))
-    assert adapter._node.lock is None
+def test_direct_loads_do_not_wait(run: Run, start: Start) -> None:
+    assert run.runner.wait_for_turn(start(ROW, publish="direct"))
+    assert run.node.lock is None
 
 
 # Audits
@@ -575,93 +588,87 @@ def test_direct_loads_do_not_wait(adapter: Adapter, start: Start) -> None:
 AUDITS = ["x > 0", "id is not null"]
 
 
-def test_loaded_rows_are_audited(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
-) -> None:
+def test_loaded_rows_are_audited(run: Run, lake: IcebergCatalog, other: Catalog, start: Start) -> None:
     load = start(ROW, audits=AUDITS, unique_key="id")
     cut(other, load)
     insert(other, load)
     rows = loaded_rows(load.written, lake.added_files(TARGET, str(load.branch)), str(STAGED), None)
-    adapter.connections.answers = [[[2, 0]], [["7"], [None]]]
+    run.spark.answers = [[[2, 0]], [["7"], [None]]]
     with pytest.raises(AuditError) as raised:
-        adapter.audit(load)
+        run.runner.audit(load)
     assert raised.value.failures == (AuditFailure("x > 0", 2, ("id",), (("7",), (None,))),)
     assert raised.value.relation == MAIN
-    assert adapter.connections.sent == [
+    assert run.spark.sent == [
         count_violations(rows, AUDITS),
         some_violations(rows, "x > 0", ["id"], 3),
     ]
-    adapter.connections.answers = [[[0, 0]]]
-    adapter.audit(load)
+    run.spark.answers = [[[0, 0]]]
+    run.runner.audit(load)
 
 
 def test_rows_without_a_key_are_told_apart_by_their_first_columns(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     load = start({"a": 1, "b": 1, "c": 1}, batch="a int, b int, c int", audits=["c > 1"], strategy="append")
     cut(other, load)
     insert(other, load)
-    adapter.connections.answers = [[[1]], [["1", "2", "3", "4"]]]
+    run.spark.answers = [[[1]], [["1", "2", "3", "4"]]]
     with pytest.raises(AuditError) as raised:
-        adapter.audit(load)
+        run.runner.audit(load)
     assert raised.value.failures[0].columns == ("id", "x", "a", "b")
 
 
 def test_of_a_merge_only_rows_of_the_batch_are_audited(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     load = start(
         ROW, audits=["x > 0"], unique_key="id", strategy="merge", predicates=["DBT_INTERNAL_SOURCE.x > 1"]
     )
     cut(other, load)
     insert(other, load)
-    adapter.connections.answers = [[[0]]]
-    adapter.audit(load)
+    run.spark.answers = [[[0]]]
+    run.runner.audit(load)
     files = lake.added_files(TARGET, str(load.branch))
-    assert adapter.connections.sent == [
+    assert run.spark.sent == [
         count_violations(loaded_rows(load.written, files, str(STAGED), load.merge_key), ["x > 0"])
     ]
-    assert "DBT_INTERNAL_SOURCE.x > 1" not in adapter.connections.sent[0]
+    assert "DBT_INTERNAL_SOURCE.x > 1" not in run.spark.sent[0]
 
 
-def test_what_has_no_audits_or_loads_no_rows_is_not_audited(
-    adapter: Adapter, other: Catalog, start: Start
-) -> None:
+def test_what_has_no_audits_or_loads_no_rows_is_not_audited(run: Run, other: Catalog, start: Start) -> None:
     load = start(audits=["x > 0"], strategy="full_refresh")
     cut(other, load)
     insert(other, load)
-    adapter.audit(load)
-    bare = adapter.evolve(load.base, TARGET, STAGED, DEFAULTS, {}, SAME)
-    adapter.audit(bare)
-    assert adapter.connections.sent == []
+    run.runner.audit(load)
+    bare = run.runner.evolve(load.base, TARGET, STAGED, DEFAULTS, {}, SAME)
+    run.runner.audit(bare)
+    assert run.spark.sent == []
 
 
-def test_a_branch_to_which_no_file_was_added_is_not_audited(
-    adapter: Adapter, other: Catalog, start: Start
-) -> None:
+def test_a_branch_to_which_no_file_was_added_is_not_audited(run: Run, other: Catalog, start: Start) -> None:
     load = start(ROW, audits=["x > 0"])
-    adapter.audit(load)
-    assert adapter.connections.sent == []
+    run.runner.audit(load)
+    assert run.spark.sent == []
 
 
 @pytest.mark.parametrize(("unique_key", "shown"), [(None, ["a", "b", "c", "d"]), ("`c`", ["c"])])
 def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
-    adapter: Adapter, make_table: MakeTable, unique_key: str | None, shown: list[str]
+    run: Run, make_table: MakeTable, unique_key: str | None, shown: list[str]
 ) -> None:
     make_table(columns("a int, b int, c int, d int, e int"), name=str(STAGED.identifier))
     settings = model_settings(audits=["a > 0"], unique_key=unique_key)
-    adapter.connections.answers = [[[1]], [["1"] * len(shown)]]
+    run.spark.answers = [[[1]], [["1"] * len(shown)]]
     with pytest.raises(AuditError) as raised:
-        adapter.audit_staged(TARGET, STAGED, settings)
+        run.runner.audit_staged(TARGET, STAGED, settings)
     assert raised.value.failures == (AuditFailure("a > 0", 1, tuple(shown), (tuple(["1"] * len(shown)),)),)
     rows = f"SELECT * FROM {STAGED}"
-    assert adapter.connections.sent == [
+    assert run.spark.sent == [
         count_violations(rows, ["a > 0"]),
         some_violations(rows, "a > 0", shown, 3),
     ]
-    adapter.connections.sent.clear()
-    adapter.audit_staged(TARGET, STAGED, DEFAULTS)
-    assert adapter.connections.sent == []
+    run.spark.sent.clear()
+    run.runner.audit_staged(TARGET, STAGED, DEFAULTS)
+    assert run.spark.sent == []
 
 
 # Statements that fail, and connections that are lost
@@ -670,22 +677,15 @@ def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
 LOST = ConnectionLostError("a statement", "BrokenPipeError")
 
 
-def test_a_statement_that_is_no_step_of_a_load_is_not_sent_again(adapter: Adapter, start: Start) -> None:
-    adapter.connections.answers = [LOST]
+def test_a_statement_of_a_direct_load_is_not_sent_again(run: Run, start: Start) -> None:
+    load = start(ROW, publish="direct")
+    run.spark.answers = [LOST]
     with pytest.raises(ConnectionLostError):
-        adapter.execute("select 1")
-    load = start(ROW)
-    adapter.connections.answers = [LOST]
-    with pytest.raises(ConnectionLostError):
-        adapter.execute("select 1")
-    direct = adapter.evolve(load.base, TARGET, STAGED, model_settings(publish="direct"), {}, SAME)
-    adapter.connections.answers = [LOST]
-    with pytest.raises(ConnectionLostError):
-        adapter.execute(direct.steps[0])
-    assert adapter.connections.sent == ["select 1", "select 1", direct.steps[0]]
+        run.runner.run_step(load, 0)
+    assert run.spark.sent == [load.steps[0]]
 
 
-def test_a_step_that_has_committed_is_not_sent_again(adapter: Adapter, other: Catalog, start: Start) -> None:
+def test_a_step_that_has_committed_is_not_sent_again(run: Run, other: Catalog, start: Start) -> None:
     load = start(ROW)
     steps = load.steps
     assert len(steps) == 2
@@ -697,25 +697,25 @@ def test_a_step_that_has_committed_is_not_sent_again(adapter: Adapter, other: Ca
 
         return answer
 
-    adapter.connections.answers = [loses(lambda: cut(other, load)), loses(lambda: insert(other, load))]
-    adapter.execute(f"\n  {steps[0]}\n")
-    response, rows = adapter.execute(steps[1])
+    run.spark.answers = [loses(lambda: cut(other, load)), loses(lambda: insert(other, load))]
+    run.runner.run_step(load, 0)
+    response, rows = run.runner.run_step(load, 1)
     assert str(response) == "OK"
     assert len(rows) == 0
-    assert adapter.connections.sent == [f"\n  {steps[0]}\n", "-- reconnect", steps[1], "-- reconnect"]
+    assert run.spark.sent == [steps[0], "-- reconnect", steps[1], "-- reconnect"]
     assert load.steps == steps
 
 
 def test_a_step_that_has_not_committed_is_done_again_on_a_new_branch(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
 ) -> None:
     load = start(ROW, unique_key="id")
     old, steps = str(load.branch), load.steps
     cut(other, load)
-    adapter.connections.answers = [LOST]
-    adapter.execute(steps[2])
+    run.spark.answers = [LOST]
+    run.runner.run_step(load, 2)
     assert load.branch != old
-    assert adapter.connections.sent == [steps[2], "-- reconnect", *load.steps]
+    assert run.spark.sent == [steps[2], "-- reconnect", *load.steps]
     assert load.steps == [step.replace(old, str(load.branch)) for step in steps]
     # The server may still write to the old one, and would recreate it if it were gone.
     assert load.lost_branches == [old]
@@ -723,7 +723,7 @@ def test_a_step_that_has_not_committed_is_done_again_on_a_new_branch(
 
 
 def test_what_was_done_again_is_looked_at_when_that_is_lost_too(
-    adapter: Adapter, other: Catalog, start: Start
+    run: Run, other: Catalog, start: Start
 ) -> None:
     load = start(ROW)
 
@@ -732,10 +732,10 @@ def test_what_was_done_again_is_looked_at_when_that_is_lost_too(
         insert(other, load)
         raise LOST
 
-    adapter.connections.answers = [LOST, None, commits_and_is_lost]
-    adapter.execute(load.steps[1])
-    assert [sql for sql in adapter.connections.sent if sql.startswith("INSERT")][1:] == [load.steps[1]]
-    assert adapter.connections.sent.count("-- reconnect") == 2
+    run.spark.answers = [LOST, None, commits_and_is_lost]
+    run.runner.run_step(load, 1)
+    assert [sql for sql in run.spark.sent if sql.startswith("INSERT")][1:] == [load.steps[1]]
+    assert run.spark.sent.count("-- reconnect") == 2
 
 
 CONFLICT = DbtRuntimeError("Table metadata refresh is required")
@@ -743,44 +743,41 @@ CONFLICT = DbtRuntimeError("Table metadata refresh is required")
 
 @pytest.mark.parametrize("number", [0, 1, 2])
 def test_a_step_that_met_another_writer_is_done_again_on_a_new_branch(
-    adapter: Adapter, start: Start, number: int
+    run: Run, start: Start, number: int
 ) -> None:
     load = start(ROW, unique_key="id")
     old, steps = str(load.branch), load.steps
-    adapter.connections.answers = [CONFLICT]
-    adapter.execute(steps[number])
+    run.spark.answers = [CONFLICT]
+    run.runner.run_step(load, number)
     assert load.lost_branches == [old]
-    assert adapter.connections.sent == [steps[number], *load.steps[: number + 1]]
+    assert run.spark.sent == [steps[number], *load.steps[: number + 1]]
     assert old not in "".join(load.steps)
 
 
-def test_other_writers_each_time_are_an_error(adapter: Adapter, start: Start) -> None:
+def test_other_writers_each_time_are_an_error(run: Run, start: Start) -> None:
     load = start(ROW, commit_retries=2)
-    adapter.connections.answers = [CONFLICT] * 4
+    run.spark.answers = [CONFLICT] * 4
     with pytest.raises(DbtRuntimeError, match=r"^Runtime Error\n  Table metadata refresh is required$"):
-        adapter.execute(load.steps[0])
-    assert len(adapter.connections.sent) == 4
-    assert len(set(adapter.connections.sent)) == 4
+        run.runner.run_step(load, 0)
+    assert len(run.spark.sent) == 4
+    assert len(set(run.spark.sent)) == 4
 
 
-@pytest.mark.parametrize(
-    ("sql", "error"), [(0, "DIVIDE_BY_ZERO"), (None, "Table metadata refresh is required")]
-)
-def test_any_other_failure_stays_one(adapter: Adapter, start: Start, sql: int | None, error: str) -> None:
+def test_any_other_failure_stays_one(run: Run, start: Start) -> None:
     load = start(ROW)
-    adapter.connections.answers = [DbtRuntimeError(error)]
-    with pytest.raises(DbtRuntimeError, match=error):
-        adapter.execute("select 1" if sql is None else load.steps[sql])
-    assert len(adapter.connections.sent) == 1
+    run.spark.answers = [DbtRuntimeError("DIVIDE_BY_ZERO")]
+    with pytest.raises(DbtRuntimeError, match="DIVIDE_BY_ZERO"):
+        run.runner.run_step(load, 0)
+    assert len(run.spark.sent) == 1
 
 
-def test_a_connection_that_is_lost_again_and_again_is_an_error(adapter: Adapter, start: Start) -> None:
+def test_a_connection_that_is_lost_again_and_again_is_an_error(run: Run, start: Start) -> None:
     load = start(ROW)
-    adapter.connections.answers = [LOST] * 4
+    run.spark.answers = [LOST] * 4
     with pytest.raises(ConnectionLostError):
-        adapter.execute(load.steps[0])
-    assert adapter.connections.sent.count("-- reconnect") == 3
-    assert len({sql for sql in adapter.connections.sent if sql.startswith("ALTER")}) == 4
+        run.runner.run_step(load, 0)
+    assert run.spark.sent.count("-- reconnect") == 3
+    assert len({sql for sql in run.spark.sent if sql.startswith("ALTER")}) == 4
 
 
 @pytest.mark.parametrize(
@@ -792,16 +789,16 @@ def test_a_connection_that_is_lost_again_and_again_is_an_error(adapter: Adapter,
     ],
 )
 def test_a_new_connection_overwrites_what_the_old_one_would_have(
-    adapter: Adapter, start: Start, options: dict[str, Any], mode: list[str]
+    run: Run, start: Start, options: dict[str, Any], mode: list[str]
 ) -> None:
     load = start(ROW, **options)
-    adapter.connections.answers = [LOST]
-    adapter.execute(load.steps[1])
-    assert adapter.connections.sent[1:] == ["-- reconnect", *mode, *load.steps]
+    run.spark.answers = [LOST]
+    run.runner.run_step(load, 1)
+    assert run.spark.sent[1:] == ["-- reconnect", *mode, *load.steps]
 
 
 def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
-    adapter: Adapter, other: Catalog, start: Start
+    run: Run, other: Catalog, start: Start
 ) -> None:
     """Its session knows nothing of the setting, and would replace the whole table."""
     load = start(ROW)
@@ -810,14 +807,14 @@ def test_a_new_connection_overwrites_no_more_partitions_than_the_old_one(
     with table.update_spec() as update:
         update.add_identity("id")
     settings = model_settings(strategy="insert_overwrite", partition_by="id")
-    load = adapter.evolve(adapter.begin_load(TARGET), TARGET, STAGED, settings, {}, SAME)
-    adapter.connections.answers = [LOST]
-    adapter.execute(load.steps[1])
-    assert adapter.connections.sent[1:] == ["-- reconnect", "-- dynamic", *load.steps]
+    load = run.runner.evolve(run.runner.begin_load(TARGET), TARGET, STAGED, settings, {}, SAME)
+    run.spark.answers = [LOST]
+    run.runner.run_step(load, 1)
+    assert run.spark.sent[1:] == ["-- reconnect", "-- dynamic", *load.steps]
 
 
 def test_what_follows_a_lost_statement_that_has_committed_overwrites_the_same(
-    adapter: Adapter, other: Catalog, start: Start
+    run: Run, other: Catalog, start: Start
 ) -> None:
     load = start(ROW, strategy="insert_overwrite", partition_by=None)
 
@@ -825,52 +822,64 @@ def test_what_follows_a_lost_statement_that_has_committed_overwrites_the_same(
         cut(other, load)
         raise LOST
 
-    adapter.connections.answers = [cuts]
-    for sql in load.steps:
-        adapter.execute(sql)
+    run.spark.answers = [cuts]
+    run.load_all(load)
     first, second = load.steps
-    assert adapter.connections.sent == [first, "-- reconnect", "-- static", second]
+    assert run.spark.sent == [first, "-- reconnect", "-- static", second]
 
 
 VIOLATION = DbtRuntimeError("[MERGE_CARDINALITY_VIOLATION] The ON search condition of the MERGE")
 
 
 @pytest.mark.parametrize("publish", ["branch", "direct"])
-def test_a_merge_that_met_a_repeated_key_says_which(adapter: Adapter, start: Start, publish: str) -> None:
+def test_a_merge_that_met_a_repeated_key_says_which(run: Run, start: Start, publish: str) -> None:
     load = start(ROW, strategy="merge", unique_key="ID", publish=publish)
-    adapter.connections.answers = [VIOLATION, [["1", 2], [None, 3]]]
+    run.spark.answers = [VIOLATION, [["1", 2], [None, 3]]]
     with pytest.raises(RepeatedKeyError) as raised:
-        adapter.execute(load.statements[0])
+        run.runner.run_step(load, len(load.steps) - 1)
     assert raised.value.relation == MAIN
     assert raised.value.unique_key == ("id",)
     assert raised.value.examples == (("1", "2"), (None, "3"))
     assert raised.value.__cause__ is VIOLATION
     assert load.merge_key is not None
-    assert adapter.connections.sent[1:] == [repeated_keys(str(STAGED), load.merge_key, 3)]
+    assert run.spark.sent[1:] == [repeated_keys(str(STAGED), load.merge_key, 3)]
 
 
-@pytest.mark.parametrize("error", [VIOLATION, DbtRuntimeError("[DIVIDE_BY_ZERO]")])
-def test_another_statement_or_another_error_is_told_as_it_is(
-    adapter: Adapter, start: Start, error: Exception
-) -> None:
+def test_another_error_of_a_merge_is_told_as_it_is(run: Run, start: Start) -> None:
     load = start(ROW, strategy="merge", unique_key="ID")
-    adapter.connections.answers = [error]
+    error = DbtRuntimeError("[DIVIDE_BY_ZERO]")
+    run.spark.answers = [error]
     with pytest.raises(DbtRuntimeError) as raised:
-        adapter.execute("MERGE INTO other" if error is VIOLATION else load.statements[0])
+        run.runner.run_step(load, 1)
     assert raised.value is error
+
+
+def test_a_direct_load_that_fails_half_way_says_what_readers_see(run: Run, start: Start) -> None:
+    load = start(ROW, publish="direct", unique_key="id")
+    run.spark.answers = [DbtRuntimeError("[DIVIDE_BY_ZERO]")]
+    with pytest.raises(DbtRuntimeError) as raised:
+        run.runner.run_step(load, 0)
+    assert raised.value.msg == "[DIVIDE_BY_ZERO]"
+    run.spark.answers = [DbtRuntimeError("[DIVIDE_BY_ZERO]")]
+    with pytest.raises(DbtRuntimeError) as raised:
+        run.runner.run_step(load, 1)
+    assert raised.value.msg == (
+        "[DIVIDE_BY_ZERO]\nThe model's `publish` is 'direct', so the statement before this one has taken "
+        f"effect: readers of {MAIN} do not see the rows that this run was to replace until it runs again."
+    )
 
 
 @pytest.mark.parametrize("publish", ["branch", "direct"])
 def test_a_statement_that_misses_a_column_says_that_it_was_dropped(
-    adapter: Adapter, other: Catalog, start: Start, publish: str
+    run: Run, other: Catalog, start: Start, publish: str
 ) -> None:
     load = start(ROW, publish=publish)
     with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("x")
     missing = DbtRuntimeError("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column named `x` cannot be resolved")
-    adapter.connections.answers = [missing]
+    run.spark.answers = [missing]
     with pytest.raises(TableChangedError) as raised:
-        adapter.execute(load.statements[-1])
+        run.runner.run_step(load, len(load.steps) - 1)
     assert raised.value.msg == (
         f"Another writer has dropped or renamed `x` of {MAIN} while this run loaded its batch. Run the model "
         "again: it begins with the table as it is then."
@@ -881,70 +890,80 @@ def test_a_statement_that_misses_a_column_says_that_it_was_dropped(
 
 @pytest.mark.parametrize("is_recreated", [False, True])
 def test_a_statement_that_misses_its_table_says_that_it_was_dropped(
-    adapter: Adapter, other: Catalog, make_table: MakeTable, start: Start, is_recreated: bool
+    run: Run, other: Catalog, make_table: MakeTable, start: Start, is_recreated: bool
 ) -> None:
     load = start(ROW)
     other.drop_table("db.t")
     if is_recreated:
         make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
-    adapter.connections.answers = [DbtRuntimeError("Cannot use branch (does not exist): b")]
+    run.spark.answers = [DbtRuntimeError("Cannot use branch (does not exist): b")]
     with pytest.raises(TableChangedError) as raised:
-        adapter.execute(load.statements[-1])
+        run.runner.run_step(load, len(load.steps) - 1)
     assert raised.value.msg.startswith(f"Another writer has dropped {MAIN}, or dropped and recreated it,")
     assert raised.value.columns == ()
-    assert len(adapter.connections.sent) == 1
+    assert len(run.spark.sent) == 1
 
 
 def test_an_error_stays_what_it_is_if_the_catalog_does_not_answer(
-    adapter: Adapter, lake: IcebergCatalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW)
     error = DbtRuntimeError("[DIVIDE_BY_ZERO]")
-    adapter.connections.answers = [error]
+    run.spark.answers = [error]
 
     def load_table(*_: object) -> None:
         raise OSError("no catalog")
 
     monkeypatch.setattr(lake._catalog, "load_table", load_table)
     with pytest.raises(DbtRuntimeError) as raised:
-        adapter.execute(load.statements[-1])
+        run.runner.run_step(load, len(load.steps) - 1)
     assert raised.value is error
 
 
-def test_a_query_reads_a_table_if_its_plan_names_it(adapter: Adapter) -> None:
-    adapter.connections.answers = [[["RelationV2[id#1] lake.db.Orders"]], [["RelationV2[id#1] lake.db.u"]]]
-    assert adapter.reads("select * from v", relation("orders"))
-    assert not adapter.reads("select * from w", relation("orders"))
+def test_a_query_reads_a_table_if_its_plan_names_it(run: Run) -> None:
+    run.spark.answers = [[["RelationV2[id#1] lake.db.Orders"]], [["RelationV2[id#1] lake.db.u"]]]
+    assert run.queries.reads("select * from v", relation("orders"))
+    assert not run.queries.reads("select * from w", relation("orders"))
     sent = ["EXPLAIN EXTENDED select * from v", "EXPLAIN EXTENDED select * from w"]
-    assert adapter.connections.sent == sent
+    assert run.spark.sent == sent
 
 
 @pytest.mark.parametrize("cut", ["Truncated plan of 4 characters", "Relation lake.db.*********(redacted)"])
-def test_a_plan_that_is_not_whole_may_read_any_table(adapter: Adapter, cut: str) -> None:
-    adapter.connections.answers = [[[cut]]]
-    assert adapter.reads("select * from w", relation("orders"))
+def test_a_plan_that_is_not_whole_may_read_any_table(run: Run, cut: str) -> None:
+    run.spark.answers = [[[cut]]]
+    assert run.queries.reads("select * from w", relation("orders"))
 
 
-def test_what_cuts_a_plan_is_set_meanwhile_and_set_back(adapter: Adapter) -> None:
-    given = {"spark.sql.maxPlanStringLength": "10"}
-    adapter.connections.set = dict(given)
-    meanwhile: list[dict[str, str | None]] = []
+class Connection:
+    """Has settings that can be changed."""
 
-    def fail(_: str) -> None:
-        meanwhile.append(dict(adapter.connections.set))
-        raise DbtRuntimeError("no")
+    def __init__(self, **given: str | None) -> None:
+        self.set = given
 
-    adapter.connections.answers = [fail]
+    def change_setting(self, name: str, value: str | None) -> str | None:
+        before = self.set.get(name)
+        self.set[name] = value
+        return before
+
+
+def test_what_cuts_a_plan_is_set_meanwhile_and_set_back() -> None:
+    given: dict[str, str | None] = {"spark.sql.maxPlanStringLength": "10"}
+    connection = Connection(**given)
+    meanwhile: dict[str, str | None] = {}
+
+    def fail() -> None:
+        with whole_plans(connection):
+            meanwhile.update(connection.set)
+            raise DbtRuntimeError("no")
+
     with pytest.raises(DbtRuntimeError, match="no"):
-        adapter.reads("select * from w", relation("orders"))
-    assert meanwhile == [
-        {
-            "spark.sql.maxPlanStringLength": "2147483632",
-            "spark.sql.debug.maxToStringFields": "1000000",
-            "spark.sql.redaction.string.regex": "(?!)",
-        }
-    ]
-    assert {name: v for name, v in adapter.connections.set.items() if v is not None} == given
+        fail()
+    assert meanwhile == {
+        "spark.sql.maxPlanStringLength": "2147483632",
+        "spark.sql.debug.maxToStringFields": "1000000",
+        "spark.sql.redaction.string.regex": "(?!)",
+    }
+    assert {name: v for name, v in connection.set.items() if v is not None} == given
 
 
 # Staging
@@ -960,26 +979,26 @@ def test_what_cuts_a_plan_is_set_meanwhile_and_set_back(adapter: Adapter) -> Non
     ],
 )
 def test_bounds_of_the_key_columns_are_kept_as_the_batch_spells_them(
-    adapter: Adapter, options: dict[str, Any] | None, kept: set[str]
+    run: Run, options: dict[str, Any] | None, kept: set[str]
 ) -> None:
     settings = model_settings(**options) if options is not None else None
-    properties = adapter.staging_properties(settings, ["Id", "a.b", "x"])
+    properties = run.batches.properties(settings, ["Id", "a.b", "x"])
     prefix = "write.metadata.metrics.column."
     assert {name.removeprefix(prefix) for name in properties if name.startswith(prefix)} == kept
 
 
 def test_conflicts_of_a_removal_are_tried_again(
-    adapter: Adapter, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     load = start(ROW)
     cut(other, load)
     answering(lake, monkeypatch, CommitFailedException("busy"))
-    adapter.post_model_hook(None, None)
+    run.batches.give_back()
     assert refs(lake) == {"main"}
 
 
 def test_batches_that_killed_runs_have_left_are_removed(
-    adapter: Adapter, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     killed = {OWNER_PROPERTY: f"{HOST}:{os.getpid()}:{'0' * 32}"}
     names = ["t", "u", "t__dbt_tmp_000000000001", "t__dbt_tmp_000000000002", "u__dbt_tmp_000000000003"]
@@ -987,22 +1006,20 @@ def test_batches_that_killed_runs_have_left_are_removed(
         owner = staging_properties() if name.endswith("2") else killed
         make_table(columns("id int"), name=name, properties=owner)
     listed = [relation(name) for name in (*names, "t__dbt_tmp_000000000004")]
-    monkeypatch.setattr(adapter, "list_relations", lambda database, schema: listed)
-    dropped: list[object] = []
-    monkeypatch.setattr(adapter, "cache_dropped", dropped.append)
-    adapter.drop_abandoned_staging(TARGET)
+    cache = Cache(*listed)
+    Batches(lake, cache, Node()).remove_abandoned(TARGET)
     assert lake.table_names("db") == set(names) - {"t__dbt_tmp_000000000001"}
-    assert dropped == [relation("t__dbt_tmp_000000000001")]
+    assert cache.dropped == [relation("t__dbt_tmp_000000000001")]
 
 
-def test_a_staged_batch_belongs_to_its_node(adapter: Adapter) -> None:
-    staged = adapter.staging_relation(TARGET)
-    assert adapter._node.staged == [staged]
+def test_a_staged_batch_belongs_to_its_node(run: Run) -> None:
+    staged = run.batches.new_name(TARGET)
+    assert run.node.staged == [staged]
     assert str(staged.identifier).startswith("t__dbt_tmp_")
 
 
 def test_a_staged_batch_that_cannot_be_removed_is_no_error_and_the_others_go(
-    adapter: Adapter, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+    run: Run, lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_table(columns("id int"), name=str(STAGED.identifier))
     purge = lake.purge
@@ -1013,8 +1030,8 @@ def test_a_staged_batch_that_cannot_be_removed_is_no_error_and_the_others_go(
         purge(table, location)
 
     monkeypatch.setattr(lake, "purge", refusing)
-    adapter._node.staged += [relation("stuck"), STAGED]
-    adapter.post_model_hook(None, None)
+    run.node.staged += [relation("stuck"), STAGED]
+    run.batches.give_back()
     assert lake.table_names("db") == frozenset()
 
 
@@ -1022,31 +1039,31 @@ NAMES = ("ID", "n", "i", "x")
 TYPES = ["int", "void", "interval day", "int"]
 
 
-def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(adapter: Adapter) -> None:
-    adapter.connections.answers = [(NAMES, None), [TYPES], (NAMES, None), [TYPES]]
+def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(run: Run) -> None:
+    run.spark.answers = [(NAMES, None), [TYPES], (NAMES, None), [TYPES]]
     settings = model_settings(unique_key="id")
-    query = adapter.storable_query(TARGET, "select 1", settings)
+    query = run.queries.as_stored(TARGET, "select 1", settings)
     assert query["columns"] == ["ID", "i", "x"]
     assert len(query["warnings"]) == 2
-    known = adapter.storable_query(TARGET, "select 1", settings, columns("N string"))
+    known = run.queries.as_stored(TARGET, "select 1", settings, columns("N string"))
     assert known["columns"] == ["ID", "n", "i", "x"]
     assert known["warnings"] == query["warnings"][1:]
     assert "CAST(NULL AS string) as `n`" in known["sql"]
-    assert adapter._node.nulls == ("n",)
-    assert adapter.connections.sent == [no_rows("select 1"), types_query("select 1", NAMES)] * 2
+    assert run.node.nulls == ("n",)
+    assert run.spark.sent == [no_rows("select 1"), types_query("select 1", NAMES)] * 2
 
 
-def test_a_session_gives_the_types_of_a_query_as_json(adapter: Adapter) -> None:
+def test_a_session_gives_the_types_of_a_query_as_json(run: Run) -> None:
     field = {"name": "a:int,b", "type": "long", "nullable": True, "metadata": {}}
-    adapter.connections.answers = [((), json.dumps({"type": "struct", "fields": [field]}))]
-    assert adapter.storable_query(TARGET, "select 1", DEFAULTS)["columns"] == ["a:int,b"]
-    assert adapter.connections.sent == [no_rows("select 1")]
+    run.spark.answers = [((), json.dumps({"type": "struct", "fields": [field]}))]
+    assert run.queries.as_stored(TARGET, "select 1", DEFAULTS)["columns"] == ["a:int,b"]
+    assert run.spark.sent == [no_rows("select 1")]
 
 
-def test_names_that_are_there_twice_are_refused_before_their_types_are_asked(adapter: Adapter) -> None:
-    adapter.connections.answers = [(("a", "A"), None)]
+def test_names_that_are_there_twice_are_refused_before_their_types_are_asked(run: Run) -> None:
+    run.spark.answers = [(("a", "A"), None)]
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.storable_query(TARGET, "select 1", DEFAULTS)
+        run.queries.as_stored(TARGET, "select 1", DEFAULTS)
     assert [refusal.columns for refusal in raised.value.refusals] == [("a", "A")]
 
 
@@ -1060,18 +1077,18 @@ def test_names_that_are_there_twice_are_refused_before_their_types_are_asked(ada
     ],
 )
 def test_a_query_that_cannot_be_staged_is_refused(
-    adapter: Adapter, settings_: dict[str, Any], columns_: list[tuple[str, ...]]
+    run: Run, settings_: dict[str, Any], columns_: list[tuple[str, ...]]
 ) -> None:
-    adapter.connections.answers = [(NAMES, None), [TYPES]]
+    run.spark.answers = [(NAMES, None), [TYPES]]
     with pytest.raises(EvolutionRefusedError) as raised:
-        adapter.storable_query(TARGET, "select 1", model_settings(**settings_))
+        run.queries.as_stored(TARGET, "select 1", model_settings(**settings_))
     assert [refusal.columns for refusal in raised.value.refusals] == columns_
 
 
-def test_a_query_whose_types_cannot_be_told_is_refused(adapter: Adapter) -> None:
-    adapter.connections.answers = [(("a",), None), [["struct<a:b"]]]
+def test_a_query_whose_types_cannot_be_told_is_refused(run: Run) -> None:
+    run.spark.answers = [(("a",), None), [["struct<a:b"]]]
     with pytest.raises(UnreadableQueryError) as raised:
-        adapter.storable_query(TARGET, "select 1", DEFAULTS)
+        run.queries.as_stored(TARGET, "select 1", DEFAULTS)
     assert (raised.value.relation, raised.value.types) == (MAIN, "struct<a:b")
 
 
@@ -1096,42 +1113,40 @@ SHOWN = "show {} in `lake`.`db` like '{}'"
     ],
 )
 def test_what_there_is_under_a_name(
-    adapter: Adapter, was_view: bool, answers: list[Answer], sent: list[str], found: str | None
+    run: Run, was_view: bool, answers: list[Answer], sent: list[str], found: str | None
 ) -> None:
-    adapter.connections.answers = answers
-    now, table = adapter.relation_now(relation("n"), was_view=was_view)
-    assert adapter.connections.sent == [SHOWN.format(kind, "n") for kind in sent]
+    run.spark.answers = answers
+    now, table = Listing(run.catalog, run.spark).relation_now(relation("n"), was_view=was_view)
+    assert run.spark.sent == [SHOWN.format(kind, "n") for kind in sent]
     assert table is None
     assert (str(now.type) if now is not None else None) == found
     assert now is None or (str(now) == "`lake`.`db`.`n`" and now.is_iceberg is False)
 
 
-def test_an_iceberg_table_is_found_without_a_statement(adapter: Adapter, make_table: MakeTable) -> None:
+def test_an_iceberg_table_is_found_without_a_statement(run: Run, make_table: MakeTable) -> None:
     make_table(columns("id int"))
-    now, table = adapter.relation_now(TARGET, was_view=False)
+    now, table = Listing(run.catalog, run.spark).relation_now(TARGET, was_view=False)
     assert now is not None
     assert (str(now.type), now.is_iceberg) == ("table", True)
     assert table is not None
-    assert adapter.connections.sent == []
+    assert run.spark.sent == []
 
 
 @pytest.mark.parametrize(
     ("name", "pattern"),
     [("a*b|c", "a.b.c"), ("it's", "it.s"), ("a.b\\", "a.b."), ("Ünder (1)+", ".nder..1..")],
 )
-def test_a_name_is_no_pattern(adapter: Adapter, name: str, pattern: str) -> None:
-    adapter.connections.answers = [[["db", pattern, False], ["db", name, False]]]
-    now, _ = adapter.relation_now(relation(name), was_view=True)
-    assert adapter.connections.sent == [SHOWN.format("views", pattern)]
+def test_a_name_is_no_pattern(run: Run, name: str, pattern: str) -> None:
+    run.spark.answers = [[["db", pattern, False], ["db", name, False]]]
+    now, _ = Listing(run.catalog, run.spark).relation_now(relation(name), was_view=True)
+    assert run.spark.sent == [SHOWN.format("views", pattern)]
     assert now is not None
     assert now.identifier == name
 
 
-def test_a_load_begins_with_the_table_that_was_looked_at_once(
-    adapter: Adapter, make_table: MakeTable
-) -> None:
+def test_a_load_begins_with_the_table_that_was_looked_at_once(run: Run, make_table: MakeTable) -> None:
     make_table(columns("id int"))
-    table = adapter._node.table = adapter.catalog.load(TARGET)
-    assert adapter.begin_load(TARGET).table is table
+    table = run.node.table = run.catalog.load(TARGET)
+    assert run.runner.begin_load(TARGET).table is table
     # When it begins again, it looks again.
-    assert adapter.begin_load(TARGET).table is not table
+    assert run.runner.begin_load(TARGET).table is not table

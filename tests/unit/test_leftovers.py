@@ -15,9 +15,9 @@ from pyiceberg.exceptions import ForbiddenError
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staging import ABANDONED_AFTER_MS, HOST, OWNER_PROPERTY
-from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.load import planning
-from dbt.adapters.sparkevolve.load.planning import Node
+from dbt.adapters.sparkevolve.load import batches
+from dbt.adapters.sparkevolve.load.batches import Batches
+from dbt.adapters.sparkevolve.load.node import Node
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, relation, written_at
 
@@ -25,12 +25,13 @@ TARGET, LEFT = relation("t"), relation("t__dbt_tmp_0123456789ab")
 Warnings = list[str]
 
 
-class Adapter(SparkEvolveAdapter):
-    """The adapter without a profile, whose cache has everything that the catalog lists."""
+class Leftovers:
+    """What removes batches, with a cache that has everything that the catalog lists."""
 
     def __init__(self, catalog: IcebergCatalog) -> None:
         self.catalog = catalog
-        self._nodes: dict[int, Node] = {}
+        self.node = Node()
+        self.batches = Batches(catalog, self, self.node)
         self.forgotten: list[Any] = []
 
     def list_relations(self, database: str | None, schema: str) -> Any:
@@ -42,8 +43,8 @@ class Adapter(SparkEvolveAdapter):
 
 
 @pytest.fixture
-def adapter(lake: IcebergCatalog) -> Adapter:
-    return Adapter(lake)
+def leftovers(lake: IcebergCatalog) -> Leftovers:
+    return Leftovers(lake)
 
 
 @pytest.fixture
@@ -58,7 +59,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> Warnings:
 def leave(make_table: MakeTable) -> Callable[..., Path]:
     """Make a table, if there shall be one, and a batch of it that is left over; return the batch's folder."""
 
-    def left(owner: str | None = None, *, with_target: bool = True, adapter: Adapter) -> Path:
+    def left(owner: str | None = None, *, with_target: bool = True, leftovers: Leftovers) -> Path:
         if owner is None:
             child = subprocess.Popen([sys.executable, "-c", ""])
             child.wait()
@@ -68,91 +69,91 @@ def leave(make_table: MakeTable) -> Callable[..., Path]:
         make_table(
             columns("id int"), [{"id": 1}], name=str(LEFT.identifier), properties={OWNER_PROPERTY: owner}
         )
-        return Path(adapter.catalog.load(LEFT).location().removeprefix("file://"))
+        return Path(leftovers.catalog.load(LEFT).location().removeprefix("file://"))
 
     return left
 
 
-def test_what_is_left_over_goes(adapter: Adapter, leave: Callable[..., Path], warnings: Warnings) -> None:
-    folder = leave(adapter=adapter)
-    adapter.drop_abandoned_staging(TARGET)
-    assert adapter.catalog.table_names("db") == {"t"}
+def test_what_is_left_over_goes(leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings) -> None:
+    folder = leave(leftovers=leftovers)
+    leftovers.batches.remove_abandoned(TARGET)
+    assert leftovers.catalog.table_names("db") == {"t"}
     assert [path for path in folder.rglob("*") if path.is_file()] == []
-    assert (warnings, adapter.forgotten) == ([], [LEFT.identifier])
+    assert (warnings, leftovers.forgotten) == ([], [LEFT.identifier])
 
 
 @pytest.mark.parametrize("gone", ["snap-*.avro", "*-m0.avro", "*.metadata.json"])
 def test_what_has_lost_files_goes(
-    adapter: Adapter, leave: Callable[..., Path], warnings: Warnings, gone: str
+    leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings, gone: str
 ) -> None:
-    for path in leave(adapter=adapter).rglob(gone):
+    for path in leave(leftovers=leftovers).rglob(gone):
         path.unlink()
-    adapter.drop_abandoned_staging(TARGET)
-    assert adapter.catalog.table_names("db") == {"t"}
+    leftovers.batches.remove_abandoned(TARGET)
+    assert leftovers.catalog.table_names("db") == {"t"}
     assert [text.split(" was dropped, ")[0] for text in warnings] == [str(LEFT)]
-    assert adapter.forgotten == [LEFT.identifier]
+    assert leftovers.forgotten == [LEFT.identifier]
 
 
 def test_what_has_lost_its_metadata_stays_where_nothing_else_can_be_read(
-    adapter: Adapter, leave: Callable[..., Path], warnings: Warnings
+    leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings
 ) -> None:
     """Then it may be this machine that does not see the files."""
-    for path in leave(adapter=adapter, with_target=False).rglob("*.metadata.json"):
+    for path in leave(leftovers=leftovers, with_target=False).rglob("*.metadata.json"):
         path.unlink()
-    adapter.drop_abandoned_staging(TARGET)
-    assert adapter.catalog.table_names("db") == {LEFT.identifier}
-    assert (warnings, adapter.forgotten) == ([], [])
+    leftovers.batches.remove_abandoned(TARGET)
+    assert leftovers.catalog.table_names("db") == {LEFT.identifier}
+    assert (warnings, leftovers.forgotten) == ([], [])
 
 
 def test_what_cannot_be_read_is_told_and_stays(
-    adapter: Adapter, leave: Callable[..., Path], warnings: Warnings
+    leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings
 ) -> None:
-    for path in leave(adapter=adapter).rglob("*.metadata.json"):
+    for path in leave(leftovers=leftovers).rglob("*.metadata.json"):
         path.write_text("{")
-    adapter.drop_abandoned_staging(TARGET)
-    assert adapter.catalog.table_names("db") == {"t", LEFT.identifier}
+    leftovers.batches.remove_abandoned(TARGET)
+    assert leftovers.catalog.table_names("db") == {"t", LEFT.identifier}
     (text,) = warnings
     assert text.startswith(f"Whether {LEFT} was left behind cannot be told: ")
 
 
 def test_what_may_not_be_dropped_is_told_and_stays(
-    adapter: Adapter, leave: Callable[..., Path], warnings: Warnings, monkeypatch: pytest.MonkeyPatch
+    leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leave(adapter=adapter)
+    leave(leftovers=leftovers)
 
     def forbid(name: object) -> None:
         raise ForbiddenError("NotAuthorized: no")
 
-    monkeypatch.setattr(adapter.catalog._catalog, "purge_table", forbid)
-    monkeypatch.setattr(adapter.catalog._catalog, "drop_table", forbid)
-    adapter.drop_abandoned_staging(TARGET)
-    assert adapter.catalog.table_names("db") == {"t", LEFT.identifier}
-    assert (warnings, adapter.forgotten) == (
+    monkeypatch.setattr(leftovers.catalog._catalog, "purge_table", forbid)
+    monkeypatch.setattr(leftovers.catalog._catalog, "drop_table", forbid)
+    leftovers.batches.remove_abandoned(TARGET)
+    assert leftovers.catalog.table_names("db") == {"t", LEFT.identifier}
+    assert (warnings, leftovers.forgotten) == (
         [f"The staged batch {LEFT} could not be removed: NotAuthorized: no"],
         [],
     )
     # A run's own batch, at its end.
     warnings.clear()
-    adapter._node.staged.append(LEFT)
-    adapter.post_model_hook(None, None)
+    leftovers.node.staged.append(LEFT)
+    leftovers.batches.give_back()
     assert warnings == [f"The staged batch {LEFT} could not be removed: NotAuthorized: no"]
 
 
 @pytest.mark.parametrize("with_target", [True, False])
 def test_what_is_another_machine_s_goes_by_two_clocks(
-    adapter: Adapter,
+    leftovers: Leftovers,
     other: Catalog,
     leave: Callable[..., Path],
     monkeypatch: pytest.MonkeyPatch,
     with_target: bool,
 ) -> None:
-    leave(f"{HOST}0:{os.getpid()}:{'0' * 32}", with_target=with_target, adapter=adapter)
-    written_ms = adapter.catalog.load(LEFT).metadata.last_updated_ms
+    leave(f"{HOST}0:{os.getpid()}:{'0' * 32}", with_target=with_target, leftovers=leftovers)
+    written_ms = leftovers.catalog.load(LEFT).metadata.last_updated_ms
 
     def is_there_at(own_ms: int) -> bool:
-        monkeypatch.setattr(planning, "time", SimpleNamespace(time=lambda: own_ms / 1000))
-        adapter.drop_abandoned_staging(TARGET)
-        return LEFT.identifier in adapter.catalog.table_names("db")
+        monkeypatch.setattr(batches, "time", SimpleNamespace(time=lambda: own_ms / 1000))
+        leftovers.batches.remove_abandoned(TARGET)
+        return LEFT.identifier in leftovers.catalog.table_names("db")
 
     later_ms = written_ms + ABANDONED_AFTER_MS + 1000
     assert is_there_at(later_ms)

@@ -1,63 +1,69 @@
-"""The adapter class: it brings catalog, planning and SQL together, and decides nothing itself."""
+"""The adapter class: what dbt calls, and the objects that macros reach. It decides nothing itself."""
 
+import dataclasses
+import sys
 import uuid
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
+from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.base.meta import available
+from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
-from dbt.adapters.spark.impl import SparkConfig
+from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.clauses import ClausesAdapter
+from dbt.adapters.sparkevolve import listing, model_config
+from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import SettingError
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION, property_text
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.load.planning import DEFAULT_FILE_FORMAT
+from dbt.adapters.sparkevolve.load.batches import Batches
+from dbt.adapters.sparkevolve.load.checks import Checks
+from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
+from dbt.adapters.sparkevolve.load.preview import Preview
+from dbt.adapters.sparkevolve.load.queries import Queries
+from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import SETTINGS, STRATEGIES
+from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
-from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
-from dbt.adapters.sparkevolve.sql import ddl, values
+from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
 
-# Rows of a seed in one statement.
-SEED_BATCH = 10_000
-# Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
-# Iceberg has it from format version 2 on.
-_MERGE_ON_READ = dict.fromkeys(
-    ("write.delete.mode", "write.update.mode", "write.merge.mode"), "merge-on-read"
-)
-DEFAULT_TABLE_PROPERTIES = {
-    "format-version": "2",
-    # Each run makes some commits, and each commit a metadata file as large as the table's history.
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "100",
-}
+if TYPE_CHECKING:
+    import agate
+
+# What PyIceberg takes part in, which knows the profile's catalog only.
+_IN_PROFILES_CATALOG = ("incremental", "snapshot")
+_NOTHING: Any = Nothing()
 
 
 @dataclass
 class SparkEvolveConfig(SparkConfig):
     """Model configuration that this adapter adds; the macros say what each value means."""
 
-    file_format: str = DEFAULT_FILE_FORMAT
+    file_format: str = ICEBERG
     tblproperties: Optional[dict[str, Any]] = None
     commit_retries: int = 4
     publish: str = "branch"
 
 
-class SparkEvolveAdapter(ClausesAdapter):
+class SparkEvolveAdapter(SparkAdapter):
     """dbt-spark on an Iceberg catalog, with columns that never go away."""
 
     Relation = SparkEvolveRelation
     Column = SparkEvolveColumn
     ConnectionManager = SparkEvolveConnectionManager
     AdapterSpecificConfigs = SparkEvolveConfig
+
+    connections: SparkEvolveConnectionManager
 
     _capabilities = CapabilityDict(
         {Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full)}
@@ -72,16 +78,120 @@ class SparkEvolveAdapter(ClausesAdapter):
             credentials.catalog_settings(), self.connections.cancellation, credentials.catalog_timeout
         )
         self.connections.watch_catalog(self.catalog.check, self.catalog.check_after)
+        self._spark = AdapterSpark(self)
+        self._listing = listing.Listing(self.catalog, self._spark)
+        self._shared = SharedByThreads()
+        self._warned: set[str] = set()
+
+    # Around each node
+
+    def pre_model_hook(self, config: Any) -> Node:
+        """Check a node's configuration, and begin to note what the node has to give back.
+
+        Raises:
+            ForeignCatalogError: the node would be built in another catalog, where it cannot be.
+            ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
+        """
+        model = config.model
+        if model.config.materialized in _IN_PROFILES_CATALOG and model.database not in (
+            None,
+            self.catalog.name,
+        ):
+            relation = self.Relation.create(model.database, model.schema, model.alias)
+            raise ForeignCatalogError(str(relation), str(model.database), self.catalog.name)
+        if str(model.resource_type) in ("model", "snapshot", "seed"):
+            given = dict(model.config._extra)
+            fields = [field.name for field in dataclasses.fields(model.config)]
+            # dbt-athena's name of `partition_by`.
+            renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}
+            values = ChainMap(renamed, model.config) if renamed.get("partition_by") else model.config
+            model_config.check(model.unique_id, given, fields, values)
+        # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
+        is_continued = getattr(model, "previous_batch_results", None) is not None
+        return begin_node(Node(is_continued=is_continued))
+
+    def post_model_hook(self, config: Any, context: Node) -> None:
+        """Clean up after a node, and say in its error, if it has one, what had been done."""
+        exc = sys.exc_info()[1]
+        end_node()
+        Batches(self.catalog, self, context).give_back()
+        explained = context.explained(exc) if isinstance(exc, Exception) else exc
+        if explained is not None and explained is not exc:
+            raise explained from exc
+
+    def execute(
+        self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
+    ) -> "tuple[Any, agate.Table]":
+        """Run a statement, and say in its error what the node has done before it.
+
+        In a batch of a microbatch model ``post_model_hook`` comes too late: dbt has logged the error.
+        """
+        try:
+            answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
+        except DbtRuntimeError as exc:
+            explained = running_node().explained(exc)
+            if explained is exc:
+                raise
+            raise explained from exc
+        return answer
+
+    # What macros reach
+
+    @available.parse(lambda: _NOTHING)
+    def node(self) -> Node:
+        """Return the node that runs in this thread."""
+        return running_node()
+
+    @available.parse(lambda: _NOTHING)
+    def checks(self) -> Checks:
+        """Return what is checked before a node builds anything."""
+        return Checks(self._spark, getattr(self.get_macro_resolver(), "macros", {}))
+
+    @available.parse(lambda: _NOTHING)
+    def queries(self) -> Queries:
+        """Return what asks Spark for the columns of a query."""
+        return Queries(self._spark, self.catalog.is_hive, running_node())
+
+    @available.parse(lambda: _NOTHING)
+    def batches(self) -> Batches:
+        """Return what names the staged batches of this node."""
+        return Batches(self.catalog, self, running_node())
+
+    @available.parse(lambda: _NOTHING)
+    def load_runner(self) -> LoadRunner:
+        """Return what loads the node's batches into its table."""
+        return LoadRunner(self.catalog, self._spark, running_node(), self._shared)
+
+    @available.parse(lambda: _NOTHING)
+    def preview(self) -> Preview:
+        """Return what says what a run would do."""
+        return Preview(self.catalog, self.queries(), running_node())
+
+    @available.parse(lambda: Clauses(_NOTHING, _NOTHING, _NOTHING.convert_type))
+    def clauses(self) -> Clauses:
+        """Return what writes a configuration into SQL."""
+        return Clauses(self._spark, self.catalog, self.convert_type)
+
+    @available.parse_none
+    def current_relation(self, relation: SparkEvolveRelation) -> BaseRelation | None:
+        """Return what the catalog has under a name now, and let dbt's cache know it.
+
+        dbt looks at its schemas once, before any hook runs; hooks and other writers drop and make relations
+        after that.
+        """
+        cached = self.get_relation(str(relation.database), str(relation.schema), str(relation.identifier))
+        was_view = cached is not None and bool(cached.is_view)
+        found, running_node().table = self._listing.relation_now(relation, was_view=was_view)
+        if listing.kind(found) != listing.kind(cached):
+            if cached is not None:
+                self.cache_dropped(cached)
+            if found is not None:
+                self.cache_added(found)
+        return found
 
     @available.parse(lambda *a, **k: [])
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
-        """Return all schemas that a table has had, oldest first.
-
-        Returns:
-            For each ``schema_id``, ``is_current``, ``at`` (ISO 8601 or empty), ``invocation_id`` (of the run
-            of ours that made it, or empty), ``source`` (a fingerprint of what the model returned then, or
-            empty), ``changes`` (texts), ``columns`` (``id``, ``name``, ``type``).
-        """
+        """Return all schemas that a table has had, oldest first; see ``IcebergCatalog.schema_history``."""
         return self.catalog.schema_history(relation)
 
     @available.parse_none
@@ -103,76 +213,133 @@ class SparkEvolveAdapter(ClausesAdapter):
         retries = SETTINGS["commit_retries"].value(config, config.model.unique_id)
 
         def through_spark(comment: str | None, changed: Mapping[str, str]) -> None:
-            texts = {name: self.string_literal(doc) for name, doc in changed.items()}
-            of_table = None if comment is None else self.string_literal(comment)
-            for sql in ddl.describe(str(relation), of_table, texts):
+            for sql in self.clauses().descriptions(relation, comment, changed):
                 self.execute(sql)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
         self.catalog.set_docs(relation, comment, docs, retries, through_spark)
 
-    # SQL text
-
-    @available.parse(lambda *a, **k: [])
-    def seed_queries(self, table: Any, column_types: Mapping[str, str]) -> list[str]:
-        """Return queries that together return a seed's rows; at least one, which may be without rows.
+    @available.parse_none
+    def incremental_settings(
+        self, config: Any, full_refresh: bool, flags: Any, location: str | None = None
+    ) -> IncrementalSettings:
+        """Return the settings of the model or snapshot that runs, all of them checked.
 
         Args:
-            table: the rows, as an agate table.
-            column_types: Spark SQL types by column name; that of another column follows from its values.
+            config: dbt's object of its configuration.
+            full_refresh: whether the run replaces all rows of the table.
+            flags: dbt's flags.
+            location: where the model's table is to be; None if the catalog chooses.
+
+        Raises:
+            ModelSettingError: a value cannot be one.
+            SettingsConflictError: settings contradict each other.
         """
-        columns = list(table.column_names)
-        types = [
-            self.type_name(name, column_types.get(name) or str(self.convert_type(table, index)))
-            for index, name in enumerate(columns)
-        ]
-        rows = [list(row.values()) for row in table.rows]
-        return [
-            values.values_query(columns, types, rows[start : start + SEED_BATCH])
-            for start in range(0, max(len(rows), 1), SEED_BATCH)
-        ]
+        return IncrementalSettings.from_config(
+            config,
+            config.model.unique_id,
+            full_refresh=full_refresh,
+            full_refresh_flag=flags.FULL_REFRESH,
+            is_empty=bool(flags.EMPTY),
+            location=location,
+        )
+
+    @available.parse(lambda *a, **k: [])
+    def settings_without_effect(
+        self, node: str, given: Collection[str], strategy: str | None = None
+    ) -> list[str]:
+        """Return what to say, once, of the settings of a node that other adapters or strategies know.
+
+        Args:
+            node: its id.
+            given: the names of all its settings that have a value.
+            strategy: how an incremental model is loaded, None for another node.
+        """
+        if node in self._warned:
+            return []
+        self._warned.add(node)
+        found = model_config.settings_without_effect(given)
+        if strategy is not None:
+            found += model_config.settings_without_effect_in(strategy, given)
+        return found
+
+    # What there is, as dbt asks for it
+
+    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+        """Return a relation; without ``database`` it is looked for in the profile's catalog."""
+        found: BaseRelation | None = BaseAdapter.get_relation(
+            self, database or self.catalog.name, schema, identifier
+        )
+        return found
+
+    def list_schemas(self, database: str) -> list[str]:
+        """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
+
+        Raises:
+            ForeignCatalogError: the name is that of the profile's catalog in other letters.
+        """
+        self._listing.check_name_of_catalog(database)
+        schemas: list[str] = super().list_schemas(database)
+        return schemas
+
+    def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
+        """Return the tables and views of a schema."""
+        return self._listing.relations(schema_relation)
+
+    def get_columns_in_relation(self, relation: BaseRelation) -> list[SparkColumn]:
+        """Return the columns of a relation; those of an Iceberg table with the exact types of its schema."""
+        columns = self._listing.iceberg_columns(relation)
+        if columns is not None:
+            return list(columns)
+        # Under `--empty` a relation stands for a subquery, which cannot be described.
+        described = super().get_columns_in_relation(relation.replace(limit=None, event_time_filter=None))
+        return [SparkEvolveColumn(column=c.column, dtype=c.dtype) for c in described]
+
+    def create_schema(self, relation: BaseRelation) -> None:
+        """Make a schema, and those that it lies in, unless they are there.
+
+        Raises:
+            SchemaNameError: its name does not say where it is to be.
+        """
+        for above in self._listing.schemas_above(relation):
+            super().create_schema(above)
+        super().create_schema(relation)
+
+    def check_schema_exists(self, database: str, schema: str) -> bool:
+        """Tell whether there is a schema; a nested one is not in the list of schemas."""
+        exists = self._listing.nested_schema_exists(database, schema)
+        return super().check_schema_exists(database, schema) if exists is None else exists
+
+    def drop_schema(self, relation: BaseRelation) -> None:
+        """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
+        for inside in self.list_relations_without_caching(relation):
+            self.drop_relation(inside)  # type: ignore[no-untyped-call]
+        super().drop_schema(relation)
+
+    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
+        """Return what ``dbt docs`` shows, for all catalogs that the project uses."""
+        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
+
+    def _get_one_catalog(
+        self, information_schema: InformationSchema, schemas: set[str], used_schemas: Any
+    ) -> "agate.Table":
+        database = information_schema.database
+        found = (r for schema in sorted(schemas) for r in self.list_relations(database, schema))
+        return self._listing.docs(found, self._described)
+
+    def _described(self, relation: BaseRelation) -> listing.Described:
+        answer = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
+        return listing.described(row.values() for row in answer)
+
+    def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
+        """Look for a name as it is written, quoted or not: Spark hands it to the catalog as it is."""
+        parts = {"database": database, "schema": schema, "identifier": identifier}
+        return {part: name for part, name in parts.items() if name is not None}
 
     @classmethod
     def quote(cls, identifier: str) -> str:
         """Return a name in backticks."""
         return names.quote(identifier)
-
-    @available.parse(lambda *a, **k: "''")
-    def string_literal(self, text: str) -> str:
-        """Return a text as a Spark SQL literal, also where no expression may stand, such as in COMMENT.
-
-        Raises:
-            SettingError: under the session's settings there is none.
-        """
-        if names.is_plain(text):
-            return f"'{text}'"
-        verbatim, substitutes = (self._is_on(name) for name in (ESCAPED_LITERALS, SUBSTITUTE))
-        literal = names.constant_literal(text, verbatim=verbatim, substitutes=substitutes)
-        if literal is None:
-            raise SettingError(
-                ESCAPED_LITERALS, "true", f"Spark SQL has no literal for this text then: {text!r}."
-            )
-        return literal
-
-    def _is_on(self, setting: str) -> bool:
-        return (self._setting(setting) or "").strip().lower() == "true"
-
-    @available.parse(lambda *a, **k: {})
-    def table_properties(
-        self, configured: Mapping[str, Any] | None, relation: SparkEvolveRelation
-    ) -> dict[str, str]:
-        """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults.
-
-        Args:
-            configured: the model's.
-            relation: the table, which it may replace: Iceberg takes no format version back.
-        """
-        given = {str(key): property_text(value) for key, value in (configured or {}).items()}
-        modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
-        defaults = {**DEFAULT_TABLE_PROPERTIES, **modes}
-        if FORMAT_VERSION not in given and self.catalog.is_newer_format(relation):
-            del defaults[FORMAT_VERSION]
-        return {**defaults, **given}
 
     def debug_query(self) -> None:
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.

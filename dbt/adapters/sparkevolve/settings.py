@@ -193,6 +193,7 @@ class Setting:
         default_text: how the documentation shows that.
         meaning: what it is for, in one line of the documentation.
         other_key: another name of it, which goes before the key.
+        second_key: another name of it, which goes after the key.
         null_is_unset: whether `null` means that it is not set, where a text such as `null` is a value.
     """
 
@@ -203,6 +204,7 @@ class Setting:
     meaning: str
     other_key: str = ""
     null_is_unset: bool = True
+    second_key: str = ""
 
     def value(self, config: Config, node: str) -> Any:
         """Return the value that a configuration has, as the settings keep it.
@@ -216,6 +218,8 @@ class Setting:
         """
         other = config.get(self.other_key) if self.other_key else None
         value = other or config.get(self.key, self.default)
+        if self.second_key and not value:
+            value = config.get(self.second_key) or value
         if value is None and self.null_is_unset:
             value = self.default
         is_set = not (value is None and self.default is None)
@@ -233,9 +237,10 @@ def _setting(
     key: str = "",
     other_key: str = "",
     null_is_unset: bool = True,
+    second_key: str = "",
 ) -> Any:
     """Return a field of ``IncrementalSettings`` that a user can set, under its own name or ``key``."""
-    setting = Setting(key, kind, default, default_text, meaning, other_key, null_is_unset)
+    setting = Setting(key, kind, default, default_text, meaning, other_key, null_is_unset, second_key)
     return field(default_factory=lambda: kind.read(default), metadata={"setting": setting})
 
 
@@ -391,6 +396,7 @@ class IncrementalSettings:
         None,
         "none",
         "a column, a transform of Iceberg's such as `days(ts)`, or a list of these, when the table is made",
+        second_key="partitioned_by",  # dbt-athena's name
     )
     clustered_by: tuple[str, ...] = _setting(
         _COLUMNS, None, "none", "with `buckets`, the columns whose hash parts the table, when it is made"

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 import yaml
+from dbt.adapters.spark.impl import SparkAdapter
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import ConnectionLostError
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_docs
-from dbt.adapters.sparkevolve.load.finishing import FinishingAdapter
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from tests.functional.harness import Run, Scenario
 
 FAILING = "select assert_true(false, 'stop')"
@@ -143,16 +144,16 @@ def test_a_connection_that_is_lost_in_the_last_refresh_is_no_failure(
     """The rows are published, and a new connection sees them; what cannot be done after it says so."""
     scenario.model("select 1 as id", unique_key=None)
     scenario.run()
-    answers = FinishingAdapter.__mro__[1].execute  # what sends statements
+    answers = SparkAdapter.execute  # what sends statements
     lost: list[str] = []
 
-    def lose(self: FinishingAdapter, sql: str, *args: object, **kwargs: object) -> object:
-        if sql.strip().lower().startswith("refresh table") and self._node.outcome is not None:
+    def lose(self: SparkEvolveAdapter, sql: str, *args: object, **kwargs: object) -> object:
+        if sql.strip().lower().startswith("refresh table") and self.node().outcome is not None:
             lost.append(sql)
             raise ConnectionLostError(sql, "TTransportException: reset")
         return answers(self, sql, *args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(FinishingAdapter.__mro__[1], "execute", lose)
+    monkeypatch.setattr(SparkAdapter, "execute", lose)
     scenario.model("select 2 as id", unique_key=None, post_hook="select count(*) from {{ this }}")
     scenario.run()
     assert len(lost) == 1

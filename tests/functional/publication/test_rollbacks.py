@@ -7,12 +7,13 @@ import pytest
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
+from dbt.adapters.sparkevolve.load.batches import Batches
 from tests.functional.harness import Scenario
 from tests.functional.intruders import Intrude, append, cut, is_clean, staged
 
 # Where a run can be met: what it calls next, and with which statement.
 STEPS = {
-    "staging": (SparkEvolveAdapter, "staging_relation", ""),
+    "staging": (Batches, "new_name", ""),
     "evolving": (IcebergCatalog, "evolve", ""),
     "cutting": (SparkEvolveAdapter, "execute", "ALTER TABLE"),
     "inserting": (SparkEvolveAdapter, "execute", "INSERT"),

@@ -14,7 +14,7 @@ MANY = 25
 
 @pytest.fixture(autouse=True)
 def few_rows_go_into_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbt.adapters.sparkevolve.impl.SEED_BATCH", 10)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.clauses.SEED_BATCH", 10)
 
 
 def csv(columns: str, lines: list[str]) -> str:

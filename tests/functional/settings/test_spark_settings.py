@@ -283,19 +283,20 @@ def test_a_plan_is_shown_whole_to_tell_whether_a_model_reads_its_table(
     view = f"{scenario.relation('max_by_view')}"
     scenario.sql(f"create view {view} as select max(n) as n from {scenario.relation()}")
     columns = ", ".join(f"{n} as c{n}" for n in range(40))
-    from dbt.adapters.sparkevolve.load.incremental import IncrementalAdapter
+    from dbt.adapters.sparkevolve.load.queries import Queries
+    from dbt.adapters.sparkevolve.load.runner import LoadRunner
 
     seen: list[bool] = []
-    reads = IncrementalAdapter.reads
+    reads = Queries.reads
 
-    def noted(self: IncrementalAdapter, sql: str, target: Any) -> bool:
+    def noted(self: Queries, sql: str, target: Any) -> bool:
         seen.append(reads(self, sql, target))
         return seen[-1]
 
-    begin = IncrementalAdapter.evolve
+    begin = LoadRunner.evolve
     meddled: list[int] = []
 
-    def evolve(self: IncrementalAdapter, *arguments: Any) -> Any:
+    def evolve(self: LoadRunner, *arguments: Any) -> Any:
         load = begin(self, *arguments)
         if not meddled:
             meddled.append(1)
@@ -303,8 +304,8 @@ def test_a_plan_is_shown_whole_to_tell_whether_a_model_reads_its_table(
         return load
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(IncrementalAdapter, "reads", noted)
-        patch.setattr(IncrementalAdapter, "evolve", evolve)
+        patch.setattr(Queries, "reads", noted)
+        patch.setattr(LoadRunner, "evolve", evolve)
         scenario.model(f"select 2 as id, n + 1 as n from (select *, {columns} from {view}) as wide")
         scenario.run()
     assert seen == [True]

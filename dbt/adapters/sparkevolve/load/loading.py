@@ -45,7 +45,7 @@ KEPT, PADDED = "rows that are replaced keep its value, new ones get NULL", "padd
 def plan_data(
     target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
 ) -> dict[str, Any]:
-    """Return a plan as plain data, see ``SparkEvolveAdapter.plan``."""
+    """Return a plan as plain data, see ``Preview.of_load``."""
     return {
         "relation": str(target),
         "changes": [str(change) for change in plan.changes],
@@ -61,7 +61,7 @@ def plan_data(
 
 
 def plan_table(plan: Mapping[str, Any]) -> str:
-    """Return a plan, as ``SparkEvolveAdapter.plan`` or ``plan_new_table`` gives it, as a table."""
+    """Return a plan, as ``Preview`` gives it, as a table."""
     if plan.get("creates"):
         found = [("column", names.quote(name)) for name in plan["columns"]]
         found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
@@ -97,7 +97,7 @@ def plan_batch(
 
     Args:
         batch: the staged batch.
-        settings: the model's, see ``IncrementalAdapter.evolve``.
+        settings: the model's, see ``LoadRunner.evolve``.
         column_docs: descriptions of columns; empty if they are not to be stored.
         schema: the table's current schema.
         facts: what else matters of the table.
@@ -315,7 +315,7 @@ def load_statements(
         staged: the staged batch's name.
         batch: the staged batch.
         plan: what was decided for it.
-        settings: the model's, see ``IncrementalAdapter.evolve``.
+        settings: the model's, see ``LoadRunner.evolve``.
         event_time_type: the type that the table's ``event_time`` column has, for ``microbatch``.
         older_partitions: what makes a row's partition, if the table has files of an older partition spec: an
             overwrite would leave their rows beside the new ones.
@@ -389,7 +389,7 @@ def window_refusals(columns: spark_types.Struct, settings: IncrementalSettings) 
 
     Args:
         columns: what the model returns.
-        settings: the model's, see ``IncrementalAdapter.evolve``.
+        settings: the model's, see ``LoadRunner.evolve``.
     """
     wanted = names.fold(settings.event_time or "")
     found = [(name, type_) for name, type_ in columns.fields if names.fold(name) == wanted]

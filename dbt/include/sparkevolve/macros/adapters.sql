@@ -21,7 +21,7 @@
 {# Descriptions of a view are part of CREATE VIEW; other formats and other catalogs are dbt-spark's concern. #}
 {% macro sparkevolve__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_view -%}
-  {%- elif (config.get('file_format') or 'iceberg') != 'iceberg' or relation.database not in [none, target.database] -%}
+  {%- elif not sparkevolve__is_managed(relation) -%}
     {% do spark__persist_docs(relation, model, for_relation, for_columns) %}
   {%- else -%}
     {% set comment = model.description if for_relation and config.persist_relation_docs() else none %}
@@ -57,7 +57,7 @@
 {# Spark enforces no constraint on an Iceberg table but NOT NULL, and a column that may go from the model
    must be free to be padded. #}
 {% macro sparkevolve__persist_constraints(relation, model) %}
-  {%- if (config.get('file_format') or 'iceberg') != 'iceberg' -%}
+  {%- if sparkevolve__file_format() != 'iceberg' -%}
     {% do spark__persist_constraints(relation, model) %}
   {%- endif -%}
 {% endmacro %}

@@ -1,14 +1,32 @@
 {# The clauses of CREATE TABLE and CREATE VIEW. dbt-spark escapes quotes at the most, and Spark reads backslashes too:
    here each text is a literal of ours, and each name is in backticks. #}
 
+{# The format of the node's table. dbt-spark's macros each have a default of their own. #}
+{% macro sparkevolve__file_format() %}
+  {% do return(config.get('file_format') or 'iceberg') %}
+{% endmacro %}
+
+
+{# Whether the node's table is an Iceberg table of the profile's catalog, which PyIceberg reads and commits to. #}
+{% macro sparkevolve__is_managed(relation) %}
+  {% do return(sparkevolve__file_format() == 'iceberg' and relation.database in [none, target.database]) %}
+{% endmacro %}
+
+
+{# What the model's table is partitioned by; under `partitioned_by` where the model has dbt-athena's name of it. #}
+{% macro sparkevolve__partition_by() %}
+  {% do return(config.get('partition_by') or config.get('partitioned_by')) %}
+{% endmacro %}
+
+
 {% macro sparkevolve__file_format_clause() %}
-  using {{ adapter.format_name(config.get('file_format') or 'iceberg') }}
+  using {{ adapter.clauses().format_name(sparkevolve__file_format()) }}
 {%- endmacro -%}
 
 
 {% macro sparkevolve__tblproperties_clause() %}
-  {%- if (config.get('file_format') or 'iceberg') == 'iceberg' -%}
-    {{ sparkevolve__tblproperties(adapter.table_properties(config.get('tblproperties'), this)) }}
+  {%- if sparkevolve__file_format() == 'iceberg' -%}
+    {{ sparkevolve__tblproperties(adapter.clauses().table_properties(config.get('tblproperties'), this)) }}
   {%- elif config.get('tblproperties') -%}
     {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
   {%- endif -%}
@@ -18,7 +36,7 @@
 {% macro sparkevolve__tblproperties(properties) -%}
   tblproperties (
     {%- for name, value in properties.items() -%}
-      {{ adapter.string_literal(name) }} = {{ adapter.string_literal(value | string) }}{{ ', ' if not loop.last }}
+      {{ adapter.clauses().string_literal(name) }} = {{ adapter.clauses().string_literal(value | string) }}{{ ', ' if not loop.last }}
     {%- endfor -%}
   )
 {%- endmacro -%}
@@ -26,14 +44,14 @@
 
 {% macro sparkevolve__comment_clause() %}
   {%- if config.persist_relation_docs() and model.description -%}
-    comment {{ adapter.string_literal(model.description) }}
+    comment {{ adapter.clauses().string_literal(model.description) }}
   {%- endif -%}
 {%- endmacro -%}
 
 
 {% macro sparkevolve__location_clause() %}
   {%- if config.get('location_root') is not none -%}
-    location {{ adapter.string_literal(sparkevolve__location()) }}
+    location {{ adapter.clauses().string_literal(sparkevolve__location()) }}
   {%- endif -%}
 {%- endmacro -%}
 
@@ -51,7 +69,7 @@
   {%- set options = dict(config.get('options') or {}) -%}
   {%- if config.get('file_format') == 'hudi' and config.get('unique_key') -%}
     {%- do options.setdefault('primaryKey', sparkevolve__as_list(config.get('unique_key')) | join(',')) -%}
-    {%- set warning = adapter.other_primary_key(options, config.get('unique_key')) -%}
+    {%- set warning = adapter.clauses().other_primary_key(options, config.get('unique_key')) -%}
     {%- if warning -%}
       {%- do exceptions.warn(model.unique_id ~ ': ' ~ warning) -%}
     {%- endif -%}
@@ -59,7 +77,7 @@
   {%- if options -%}
     options (
       {%- for name, value in options.items() -%}
-        {{ adapter.string_literal(name | string) }} = {{ adapter.string_literal(value | string) }}
+        {{ adapter.clauses().string_literal(name | string) }} = {{ adapter.clauses().string_literal(value | string) }}
         {{- ', ' if not loop.last }}
       {%- endfor -%}
     )
@@ -68,15 +86,15 @@
 
 
 {% macro sparkevolve__partition_cols(label, required=false) %}
-  {%- if config.get('partition_by') -%}
-    {{ label }} ({{ adapter.partition_sql(config.get('partition_by')) }})
+  {%- if sparkevolve__partition_by() -%}
+    {{ label }} ({{ adapter.clauses().partition_sql(sparkevolve__partition_by()) }})
   {%- endif -%}
 {%- endmacro -%}
 
 
 {% macro sparkevolve__clustered_cols(label, required=false) %}
   {%- if config.get('clustered_by') and config.get('buckets') -%}
-    {{ label }} ({{ adapter.partition_sql(config.get('clustered_by')) }}) into {{ config.get('buckets') | int }} buckets
+    {{ label }} ({{ adapter.clauses().partition_sql(config.get('clustered_by')) }}) into {{ config.get('buckets') | int }} buckets
   {%- endif -%}
 {%- endmacro -%}
 
@@ -101,7 +119,7 @@
   (
     {%- for name in get_columns_in_query(sql) -%}
       {{ adapter.quote(name) }}
-      {%- if docs.get(name | lower) %} comment {{ adapter.string_literal(docs[name | lower]) }}{% endif -%}
+      {%- if docs.get(name | lower) %} comment {{ adapter.clauses().string_literal(docs[name | lower]) }}{% endif -%}
       {{ ', ' if not loop.last }}
     {%- endfor -%}
   )
@@ -110,11 +128,11 @@
 
 {# Where descriptions take a statement of their own: in another format, and in another catalog than the profile's. #}
 {% macro sparkevolve__alter_column_comment(relation, column_dict) %}
-  {% if config.get('file_format') in ['delta', 'hudi', 'iceberg'] %}
+  {% if sparkevolve__file_format() in ['delta', 'hudi', 'iceberg'] %}
     {% for name, column in column_dict.items() %}
       {% call statement('alter_column_comment') %}
         alter table {{ relation }} change column {{ adapter.quote(name) }}
-        comment {{ adapter.string_literal(column['description']) }}
+        comment {{ adapter.clauses().string_literal(column['description']) }}
       {% endcall %}
     {% endfor %}
   {% endif %}

@@ -1,21 +1,39 @@
 {# Where dbt puts a model's or a test's query inside another: one that ends in a semicolon or a comment would break it. #}
 
 {% macro sparkevolve__create_table_as(temporary, relation, compiled_code, language='sql') -%}
-  {{ spark__create_table_as(temporary, relation, adapter.one_statement(compiled_code), language) }}
+  {%- set sql = adapter.clauses().one_statement(compiled_code) -%}
+  {%- if temporary -%}
+    {{ create_temporary_view(relation, sql) }}
+  {%- else -%}
+    create {{ 'or replace ' if sparkevolve__file_format() in ['delta', 'iceberg'] }}table {{ relation }}
+    {%- if config.get('contract').enforced -%}
+      {{ get_assert_columns_equivalent(sql) }}
+      {%- set sql = get_select_subquery(sql) %}
+    {% endif %}
+    {{ file_format_clause() }}
+    {{ options_clause() }}
+    {{ tblproperties_clause() }}
+    {{ partition_cols(label="partitioned by") }}
+    {{ clustered_cols(label="clustered by") }}
+    {{ location_clause() }}
+    {{ comment_clause() }}
+    as
+    {{ sql }}
+  {%- endif -%}
 {%- endmacro %}
 
 
 {% macro sparkevolve__get_test_sql(main_sql, fail_calc, warn_if, error_if, limit) -%}
-  {{ default__get_test_sql(adapter.one_statement(main_sql), fail_calc, warn_if, error_if, limit) }}
+  {{ default__get_test_sql(adapter.clauses().one_statement(main_sql), fail_calc, warn_if, error_if, limit) }}
 {%- endmacro %}
 
 
 {% macro sparkevolve__get_unit_test_sql(main_sql, expected_fixture_sql, expected_column_names) -%}
-  {{ default__get_unit_test_sql(adapter.one_statement(main_sql), expected_fixture_sql, expected_column_names) }}
+  {{ default__get_unit_test_sql(adapter.clauses().one_statement(main_sql), expected_fixture_sql, expected_column_names) }}
 {%- endmacro %}
 
 
 {# What `dbt show` asks. #}
 {% macro sparkevolve__get_limit_sql(sql, limit) -%}
-  {{ default__get_limit_sql(adapter.one_statement(sql), limit) }}
+  {{ default__get_limit_sql(adapter.clauses().one_statement(sql), limit) }}
 {%- endmacro %}

@@ -1,12 +1,12 @@
 {# Make a seed's table of all its rows in one commit: a reader, or a run that is stopped, meets the old table or the
    new one. Rows that are too many for one statement are staged first. Returns the SQL for dbt's compiled file. #}
 {% macro sparkevolve__replace_seed(target_relation, existing_relation, agate_table) %}
-  {% set queries = adapter.seed_queries(agate_table, model['config'].get('column_types', {})) %}
-  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% set queries = adapter.clauses().seed_queries(agate_table, model['config'].get('column_types', {})) %}
+  {% do adapter.batches().remove_abandoned(target_relation) %}
   {% set is_replaced = existing_relation is none or existing_relation.is_iceberg %}
   {% set query = queries[0] %}
   {% if queries | length > 1 or not is_replaced %}
-    {% set staged = adapter.staging_relation(target_relation) %}
+    {% set staged = adapter.batches().new_name(target_relation) %}
     {% do sparkevolve__create_seed(staged, agate_table, sparkevolve__staging_clauses()) %}
     {% do sparkevolve__insert_seed(staged, queries) %}
     {% set query = 'select * from ' ~ staged %}
@@ -36,7 +36,7 @@
 
 {% macro sparkevolve__staging_clauses() %}
   using iceberg
-  {{ sparkevolve__tblproperties(adapter.staging_properties()) }}
+  {{ sparkevolve__tblproperties(adapter.batches().properties()) }}
 {% endmacro %}
 
 
@@ -46,7 +46,7 @@
     create table {{ relation }} (
       {%- for name in agate_table.column_names %}
       {%- set type = column_types.get(name) or adapter.convert_type(agate_table, loop.index0) %}
-      {{ adapter.quote(name) }} {{ adapter.type_name(name, type) }}{{ ',' if not loop.last }}
+      {{ adapter.quote(name) }} {{ adapter.clauses().type_name(name, type) }}{{ ',' if not loop.last }}
       {%- endfor %}
     )
     {{ clauses }}
@@ -72,7 +72,7 @@
 
 
 {% macro sparkevolve__load_csv_rows(model, agate_table) %}
-  {% set queries = adapter.seed_queries(agate_table, model['config'].get('column_types', {})) %}
+  {% set queries = adapter.clauses().seed_queries(agate_table, model['config'].get('column_types', {})) %}
   {% do sparkevolve__insert_seed(this, queries) %}
   {{ return(queries[0]) }}
 {% endmacro %}

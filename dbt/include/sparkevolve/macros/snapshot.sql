@@ -6,7 +6,7 @@
   {% set target_relation = this.incorporate(type='table') %}
   {% do sparkevolve__create_missing_schema(target_relation) %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
-  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% do adapter.batches().remove_abandoned(target_relation) %}
   {% if existing_relation is not none %}
     {% if not existing_relation.is_table %}
       {% do exceptions.relation_wrong_type(existing_relation, 'table') %}
@@ -51,12 +51,12 @@
    position, and unites rows of both. Fields that are new in a struct are added to the table before that. #}
 {% macro sparkevolve__snapshot_query(target_relation, settings, base) %}
   {% set sql = sparkevolve__compiled_query() %}
-  {% set query = adapter.snapshot_query(target_relation, sql, settings, base.table.schema()) %}
+  {% set query = adapter.queries().snapshot(target_relation, sql, settings, base.table.schema()) %}
   {% if query.is_like %}
     {% do return(query) %}
   {% endif %}
   {% set shape = sparkevolve__stage(target_relation, query.without_rows) %}
-  {% set conforming = adapter.conform_snapshot(base, target_relation, shape, settings, query) %}
+  {% set conforming = adapter.load_runner().conform_snapshot(base, target_relation, shape, settings, query) %}
   {% for change in conforming.changes %}
     {% do log(target_relation ~ ': ' ~ change, info=True) %}
   {% endfor %}
@@ -75,14 +75,14 @@
   {% set strategy = sparkevolve__snapshot_strategy(source.sql, true) %}
   {% if config.get('strategy') == 'check' %}
     {% do strategy.update({
-      'row_changed': adapter.snapshot_row_changed(table_schema, config.get('check_cols'), source.columns)
+      'row_changed': adapter.queries().snapshot_row_changed(table_schema, config.get('check_cols'), source.columns)
     }) %}
   {% endif %}
   {% set changes = snapshot_staging_table(strategy, source.sql, target_relation) %}
   {% if flags.EMPTY or invocation_args_dict.get('sample') %}
     {% set changes = sparkevolve__without_deletions(changes, strategy) %}
   {% endif %}
-  {% do return(adapter.storable_query(target_relation, changes, settings, table_schema)) %}
+  {% do return(adapter.queries().as_stored(target_relation, changes, settings, table_schema)) %}
 {% endmacro %}
 
 

@@ -11,8 +11,8 @@
     {% do log('Relation ' ~ existing_relation ~ ' already exists', info=True) %}
     {{ return({'relations': []}) }}
   {% endif %}
-  {% do adapter.check_clone(target_relation, existing_relation, defer_relation) %}
-  {% do adapter.check_grants(target_relation, config.get('grants')) %}
+  {% do adapter.checks().clone(target_relation, existing_relation, defer_relation) %}
+  {% do adapter.checks().grants(target_relation, config.get('grants')) %}
   {% call statement('main') %}
     {{ get_create_view_as_sql(target_relation, sparkevolve__compiled_query()) }}
   {% endcall %}

@@ -4,13 +4,14 @@
    replaced it, and dbt has looked before any hook ran. #}
 {% macro sparkevolve__begin_node(target_relation) %}
   {% do sparkevolve__warn_of_settings() %}
-  {% do adapter.check_grants(target_relation, config.get('grants')) %}
+  {% do adapter.checks().grants(target_relation, config.get('grants')) %}
   {% set compiled_for_a_table = is_incremental() %}
   {% do run_hooks(pre_hooks, inside_transaction=False) %}
   {% do run_hooks(pre_hooks, inside_transaction=True) %}
   {% set existing_relation = adapter.current_relation(target_relation) %}
   {% if compiled_for_a_table and (existing_relation is none or not existing_relation.is_table) %}
-    {% do adapter.note_gone(target_relation, model.depends_on.macros) %}
+    {% do adapter.checks().compiled_without_table(target_relation, model.depends_on.macros) %}
+    {% do adapter.node().note_gone(target_relation) %}
   {% endif %}
   {% do return(existing_relation) %}
 {% endmacro %}
@@ -33,7 +34,7 @@
 
 {# From here on an error says that the rows can be seen, and what has not been done. #}
 {% macro sparkevolve__rows_are_visible(relation, settings={}, only_hooks=false) %}
-  {% do adapter.rows_are_visible(
+  {% do adapter.node().rows_are_visible(
     relation,
     adds_again=settings.adds_again | default(false),
     is_refreshed=settings.strategy == 'full_refresh',
@@ -46,20 +47,20 @@
 
 {% macro sparkevolve__grant_and_describe(relation, existing_relation, full_refresh) %}
   {% do sparkevolve__grant(relation, existing_relation, full_refresh) %}
-  {% do adapter.begin_step('descriptions') %}
+  {% do adapter.node().begin_step('descriptions') %}
   {% do persist_docs(relation, model) %}
 {% endmacro %}
 
 
 {% macro sparkevolve__grant(relation, existing_relation, full_refresh) %}
-  {% do adapter.begin_step('grants') %}
+  {% do adapter.node().begin_step('grants') %}
   {% set should_revoke = should_revoke(existing_relation, full_refresh_mode=full_refresh) %}
   {% do apply_grants(relation, config.get('grants'), should_revoke=should_revoke) %}
 {% endmacro %}
 
 
 {% macro sparkevolve__run_post_hooks() %}
-  {% do adapter.begin_step('post-hooks') %}
+  {% do adapter.node().begin_step('post-hooks') %}
   {% do run_hooks(post_hooks, inside_transaction=True) %}
   {% do run_hooks(post_hooks, inside_transaction=False) %}
 {% endmacro %}

@@ -13,7 +13,7 @@
   {% endif %}
 
   {% set count = agate_table.rows | length %}
-  {% if (config.get('file_format') or 'iceberg') == 'iceberg' and target_relation.database in [none, target.database] %}
+  {% if sparkevolve__is_managed(target_relation) %}
     {% set create, insert = sparkevolve__replace_seed(target_relation, existing_relation, agate_table), '' %}
   {% else %}
     {% if existing_relation is not none %}

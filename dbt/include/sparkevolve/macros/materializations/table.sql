@@ -5,7 +5,7 @@
   {% set target_relation = this.incorporate(type='table') %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% set is_replaced = existing_relation is not none and existing_relation.is_iceberg
-                       and (config.get('file_format') or 'iceberg') == 'iceberg' %}
+                       and sparkevolve__file_format() == 'iceberg' %}
   {% set sql = sparkevolve__compiled_query() %}
   {% if existing_relation is not none and not is_replaced %}
     {% set sql = sparkevolve__evaluated(target_relation, sql) %}
@@ -28,10 +28,10 @@
   {% if config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sql) %}
   {% endif %}
-  {% if (config.get('file_format') or 'iceberg') != 'iceberg' or target_relation.database not in [none, target.database] %}
+  {% if not sparkevolve__is_managed(target_relation) %}
     {% do get_columns_in_query(sql) %}
     {% do return(sql) %}
   {% endif %}
-  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% do adapter.batches().remove_abandoned(target_relation) %}
   {% do return('select * from ' ~ sparkevolve__stage(target_relation, sql)) %}
 {% endmacro %}

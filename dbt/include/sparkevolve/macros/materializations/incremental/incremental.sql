@@ -1,5 +1,5 @@
 {% materialization incremental, adapter='sparkevolve', supported_languages=['sql'] -%}
-  {%- set full_refresh = should_full_refresh() and not adapter.is_continued() -%}
+  {%- set full_refresh = should_full_refresh() and not adapter.node().is_continued -%}
   {%- set settings = sparkevolve__incremental_settings(full_refresh) -%}
   {%- set target_relation = this.incorporate(type='table') -%}
 
@@ -9,7 +9,7 @@
 
   {%- set existing_relation = sparkevolve__begin_node(target_relation) -%}
   {%- set is_new = sparkevolve__is_new(existing_relation, settings, full_refresh) -%}
-  {% do adapter.drop_abandoned_staging(target_relation) %}
+  {% do adapter.batches().remove_abandoned(target_relation) %}
 
   {% if not is_new %}
     {% do sparkevolve__grant(target_relation, existing_relation, full_refresh) %}

@@ -1,13 +1,14 @@
 {# Load a batch into the table that is there. If another writer commits to it before the batch is published, all
    begins again from the table as it is then: what the model has read of it may not be so any more. #}
 {% macro sparkevolve__load_existing(target_relation, settings) %}
+  {% set runner = adapter.load_runner() %}
   {% set run = namespace(query=none, staged=none, loads=0, described=false, on_branch=false, done=false) %}
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
   {% for attempt in range(settings.commit_retries + 2) if not run.done %}
-    {% set base = adapter.begin_load(target_relation) %}
+    {% set base = runner.begin_load(target_relation) %}
     {% do sparkevolve__refresh(target_relation) %}
     {% set is_staged = run.staged is not none and settings.strategy != 'snapshot'
-       and not adapter.reads(sparkevolve__compiled_query(), target_relation) %}
+       and not adapter.queries().reads(sparkevolve__compiled_query(), target_relation) %}
     {% if not is_staged %}
       {% set run.query = sparkevolve__batch_query(target_relation, settings, base) %}
     {% endif %}
@@ -17,9 +18,9 @@
     {% if not is_staged %}
       {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
     {% endif %}
-    {% set load = adapter.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected) %}
+    {% set load = runner.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
-    {% if adapter.is_still_at_base(load) %}
+    {% if runner.wait_for_turn(load) %}
       {% set run.loads = run.loads + 1 %}
       {# Before the load: what fails then leaves the rows as they are. #}
       {% if not run.described %}
@@ -30,15 +31,15 @@
         {% do sparkevolve__refresh(target_relation) %}
       {% endif %}
       {% set run.on_branch = load.cut is not none %}
-      {% do sparkevolve__run_load(load) %}
-      {% do adapter.audit(load) %}
-      {% set run.done = adapter.publish(load, run.loads > settings.commit_retries) %}
+      {% do sparkevolve__run_load(runner, load) %}
+      {% do runner.audit(load) %}
+      {% set run.done = runner.publish(load, run.loads > settings.commit_retries) %}
     {% endif %}
   {% endfor %}
   {% do sparkevolve__rows_are_visible(target_relation, settings, only_hooks=true) %}
   {# What Spark itself has written to the table it knows. #}
   {% if run.on_branch %}
-    {% do adapter.refresh_published(target_relation) %}
+    {% do runner.refresh(target_relation) %}
   {% endif %}
 {% endmacro %}
 
@@ -53,26 +54,32 @@
 
 
 {# Statements go one by one; each is asked for when its turn has come, since a lost connection changes the branch. #}
-{% macro sparkevolve__run_load(load) %}
+{% macro sparkevolve__run_load(runner, load) %}
   {% if load.partition_overwrite %}
-    {% do adapter.set_partition_overwrite(load.partition_overwrite) %}
+    {% do runner.set_partition_overwrite(load) %}
     {# That may be another session, which keeps metadata of its own; of a new branch it has none yet. #}
     {% if load.branch is none %}
       {% do sparkevolve__refresh(load.target) %}
     {% endif %}
   {% endif %}
-  {% if load.cut %}
-    {% call statement('cut_branch') %}{{ load.cut }}{% endcall %}
-  {% endif %}
-  {% set count = load.statements | length %}
-  {% for number in range(count) %}
-    {% call statement('main' if loop.last else 'load_' ~ number) %}{{ load.statements[number] }}{% endcall %}
-  {% else %}
+  {% if not load.statements %}
     {% do sparkevolve__nothing_run('OK, an empty batch') %}
-  {% endfor %}
-  {% if load.partition_overwrite %}
-    {% do adapter.set_partition_overwrite(none) %}
   {% endif %}
+  {% for number in range(load.steps | length) %}
+    {% do sparkevolve__run_step(runner, load, number, 'main' if loop.last else 'load_' ~ number) %}
+  {% endfor %}
+  {% do runner.reset_partition_overwrite(load) %}
+{% endmacro %}
+
+
+{# As dbt's `statement`, whose result is the node's if it is named `main`. #}
+{% macro sparkevolve__run_step(runner, load, number, name) %}
+  {% if name == 'main' %}
+    {% do log('Writing runtime sql for node "' ~ model.unique_id ~ '"') %}
+    {% do write(load.steps[number]) %}
+  {% endif %}
+  {% set response, rows = runner.run_step(load, number) %}
+  {% do store_result(name, response=response, agate_table=rows) %}
 {% endmacro %}
 
 

@@ -19,7 +19,7 @@
 {# What a pre-hook only sets or reads it does for a plan too; any other one would have to run first. #}
 {% macro sparkevolve__run_reading_hooks(target_relation) %}
   {% for hook in pre_hooks %}
-    {% do adapter.check_plannable(target_relation, render(hook.get('sql'))) %}
+    {% do adapter.checks().plannable(target_relation, render(hook.get('sql'))) %}
   {% endfor %}
   {% do run_hooks(pre_hooks, inside_transaction=False) %}
   {% do run_hooks(pre_hooks, inside_transaction=True) %}
@@ -45,13 +45,13 @@
   {% if is_new %}
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
   {% else %}
-    {% set table_schema = adapter.target_schema(target_relation) %}
+    {% set table_schema = adapter.preview().target_schema(target_relation) %}
     {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
-    {% set plan = adapter.plan(target_relation, staged, settings, sparkevolve__column_docs()) %}
+    {% set plan = adapter.preview().of_load(target_relation, staged, settings, sparkevolve__column_docs()) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
-  {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.plan_text(plan), info=True) %}
+  {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.preview().text(plan), info=True) %}
   {% if plan.refusals %}
     {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
     {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
@@ -69,7 +69,7 @@
 
 {# A full refresh takes away what the model no longer returns. #}
 {% macro sparkevolve__plan_new_table(target_relation, settings) %}
-  {% set plan = adapter.plan_new_table(target_relation, sparkevolve__compiled_query(), settings) %}
+  {% set plan = adapter.preview().of_new_table(target_relation, sparkevolve__compiled_query(), settings) %}
   {% set existing_relation = load_cached_relation(this) %}
   {% if existing_relation is not none and plan.columns %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}

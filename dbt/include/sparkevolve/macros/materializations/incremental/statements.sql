@@ -6,7 +6,7 @@
     {% do get_assert_columns_equivalent(sql) %}
     {% set sql = get_select_subquery(sql) %}
   {% endif %}
-  {% set query = adapter.storable_query(target_relation, sql, settings, table_schema) %}
+  {% set query = adapter.queries().as_stored(target_relation, sql, settings, table_schema) %}
   {% for warning in query.warnings %}
     {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
   {% endfor %}
@@ -15,7 +15,7 @@
 
 
 {% macro sparkevolve__compiled_query() %}
-  {% do return(adapter.one_statement(compiled_code)) %}
+  {% do return(adapter.clauses().one_statement(compiled_code)) %}
 {% endmacro %}
 
 
@@ -25,17 +25,17 @@
   {% do return(sparkevolve__stage(
     target_relation,
     query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false',
-    adapter.staging_properties(settings, query.columns)
+    adapter.batches().properties(settings, query.columns)
   )) %}
 {% endmacro %}
 
 
 {# Evaluate a query into a table next to the target, which is removed when the node has ended, and return it. #}
 {% macro sparkevolve__stage(target_relation, sql, properties=none) %}
-  {% set staged = adapter.staging_relation(target_relation) %}
+  {% set staged = adapter.batches().new_name(target_relation) %}
   {% call statement('stage') %}
     create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(properties or adapter.staging_properties()) }}
+    {{ sparkevolve__tblproperties(properties or adapter.batches().properties()) }}
     as
     {{ sql }}
   {% endcall %}
@@ -76,7 +76,7 @@
   {% set sql = query.sql %}
   {% if settings.audits %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
-    {% do adapter.audit_staged(target_relation, staged, settings) %}
+    {% do adapter.load_runner().audit_staged(target_relation, staged, settings) %}
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}
   {% if existing_relation is not none %}
@@ -98,7 +98,7 @@
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
-  {% do adapter.audit_staged(target_relation, staged, settings) %}
+  {% do adapter.load_runner().audit_staged(target_relation, staged, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
 {% endmacro %}

@@ -1,0 +1,36 @@
+"""Whether rows that were loaded keep to the model's audits, before anyone can read them."""
+
+from collections.abc import Sequence
+
+from dbt.adapters.sparkevolve.errors import AuditError, AuditFailure
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import audit_queries
+
+# How many rows a message shows, and by how many columns rows without a key are told apart.
+_SHOWN = 3
+SHOWN_COLUMNS = 4
+
+
+def check_audits(
+    spark: Spark, relation: str, rows: str, audits: Sequence[str], columns: Sequence[str]
+) -> None:
+    """Check rows against conditions, each of which has to hold for all of them.
+
+    Args:
+        spark: where to ask.
+        relation: the rendered name of the table that they are for.
+        rows: a query for the rows.
+        audits: SQL conditions.
+        columns: the names of the columns by which a message shows a row.
+
+    Raises:
+        AuditError: a condition fails, with some rows for each that does.
+    """
+    counted = spark.rows(audit_queries.count_violations(rows, audits))
+    failures = []
+    for audit, count in zip(audits, counted[0], strict=True):
+        if count:
+            examples = tuple(spark.rows(audit_queries.some_violations(rows, audit, columns, _SHOWN)))
+            failures.append(AuditFailure(audit, int(count), tuple(columns), examples))
+    if failures:
+        raise AuditError(relation, failures)

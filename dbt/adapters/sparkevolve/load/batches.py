@@ -1,0 +1,129 @@
+"""Batches that are staged next to their tables: their names, and that none is left over."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.sparkevolve.errors import FilesLeftError
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.iceberg import staging
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+
+logger = AdapterLogger("SparkEvolve")
+
+
+class RelationCache(Protocol):
+    """What dbt knows of the relations of a schema: a dbt adapter."""
+
+    def list_relations(self, database: str | None, schema: str) -> Iterable[BaseRelation]:
+        """Return the relations of a schema, without a question if it was asked for before."""
+
+    def cache_dropped(self, relation: BaseRelation | None) -> str:
+        """Forget a relation."""
+
+
+class Batches:
+    """Names staged batches, and removes them: those of the node that runs, and those of runs that died.
+
+    Args:
+        catalog: the catalog.
+        cache: what dbt knows of its tables.
+        node: the node that runs.
+    """
+
+    def __init__(self, catalog: IcebergCatalog, cache: RelationCache, node: Node) -> None:
+        self._catalog = catalog
+        self._cache = cache
+        self._node = node
+
+    def new_name(self, target: SparkEvolveRelation) -> SparkEvolveRelation:
+        """Return a new name next to ``target`` for a batch; the table goes when the node has ended."""
+        relation = staging.staging_relation(target)
+        self._node.staged.append(relation)
+        return relation
+
+    def properties(
+        self, settings: IncrementalSettings | None = None, columns: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Return the table properties of a staged batch.
+
+        Args:
+            settings: the model's; None for a batch without a key.
+            columns: the names that the batch has.
+        """
+        # Of an event time the bounds tell whether the batch keeps to its window.
+        keys = (settings.unique_key or (settings.event_time,)) if settings is not None else ()
+        wanted = {names.fold(name) for name in keys if name}
+        return staging.staging_properties([name for name in columns if names.fold(name) in wanted])
+
+    def remove_abandoned(self, target: SparkEvolveRelation) -> None:
+        """Remove staged batches of ``target`` that killed runs have left behind.
+
+        The candidates come from dbt's cache, so that a run without any costs nothing.
+        """
+        named = [
+            relation
+            for relation in self._cache.list_relations(target.database, str(target.schema))
+            if staging.is_staging_of(str(relation.identifier), str(target.identifier))
+        ]
+        for relation in named:
+            try:
+                if self._is_abandoned(relation, target):
+                    logger.info(f"Removing {relation}, which an earlier run left behind")
+                    if self._remove(relation):
+                        self._cache.cache_dropped(relation)
+            except Exception as exc:
+                logger.warning(f"Whether {relation} was left behind cannot be told: {exc}")
+
+    def give_back(self) -> None:
+        """Remove what the node has staged and branched off, and let other threads go on."""
+        node = self._node
+        if node.load is not None:
+            drop_branches(self._catalog, node.load)
+        if node.lock is not None:
+            node.lock.release()
+        for relation in node.staged:
+            is_loaded = node.load is not None and node.load.staged == relation
+            self._remove(relation, node.load.batch.location if node.load and is_loaded else None)
+
+    def _is_abandoned(self, relation: BaseRelation, target: SparkEvolveRelation) -> bool:
+        table = self._catalog.find(target)
+        seen_ms = newest_ms(table.metadata) if table is not None else 0
+        try:
+            batch = self._catalog.find(relation)
+        except FileNotFoundError:
+            # Files of the target can be read, and of the batch not even the metadata are there: nobody,
+            # wherever it runs, can load from it any more.
+            return table is not None
+        now_ms = staging.certain_ms(int(time.time() * 1000), seen_ms)
+        return batch is not None and staging.is_abandoned(
+            batch.properties, batch.metadata.last_updated_ms, now_ms
+        )
+
+    def _remove(self, relation: BaseRelation, location: str | None = None) -> bool:
+        """Remove a staged batch, and tell whether it is gone: no run fails because of what is left over."""
+        try:
+            self._catalog.purge(relation, location)
+        except FilesLeftError as exc:
+            logger.warning(exc.msg)
+        except Exception as exc:
+            logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+            return False
+        return True
+
+
+def drop_branches(catalog: IcebergCatalog, load: Load) -> None:
+    """Remove the branches of a load; one that stays is no failure."""
+    for branch in filter(None, (load.branch, *load.lost_branches)):
+        try:
+            catalog.drop_branch(load.target, branch)
+        except Exception as exc:
+            logger.warning(f"The branch {branch} of {load.target} could not be removed: {exc}")

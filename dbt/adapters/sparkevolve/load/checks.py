@@ -1,0 +1,114 @@
+"""What is checked of a node before it builds anything."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import CloneError, GrantsError, TableGoneError, UnplannableError
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.messages import is_grant_unknown
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import splitting
+
+_PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
+# First words of statements that change no table, view or file.
+_READING = frozenset(
+    {"SET", "RESET", "USE", "SELECT", "VALUES", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "REFRESH"}
+)
+_IS_INCREMENTAL = "macro.dbt.is_incremental"
+
+
+class Checks:
+    """What is checked of a node before it builds anything.
+
+    Args:
+        spark: where the node runs.
+        macros: all macros of the project by id, as dbt's manifest has them.
+    """
+
+    def __init__(self, spark: Spark, macros: Mapping[str, Any]) -> None:
+        self._spark = spark
+        self._macros = macros
+
+    def compiled_without_table(self, relation: SparkEvolveRelation, called: Collection[str]) -> None:
+        """See whether a model that dbt compiled as incremental can be built though its table has gone since.
+
+        Args:
+            relation: the model's table.
+            called: the ids of the macros that the model's SQL calls.
+
+        Raises:
+            TableGoneError: the model asks whether it is incremental, so it returns too few rows.
+        """
+        if self._asks_whether_incremental(called):
+            raise TableGoneError(str(relation))
+
+    def grants(self, relation: SparkEvolveRelation, grants: Mapping[str, Any] | None) -> None:
+        """See whether a model's grants can be applied.
+
+        Raises:
+            GrantsError: Spark has no GRANT, or a privilege is no word of SQL.
+        """
+        if not grants:
+            return
+        for privilege in grants:
+            if not _PRIVILEGE.fullmatch(privilege):
+                raise GrantsError(
+                    str(relation), f"{privilege!r} is no privilege, which are words such as `select`."
+                )
+        try:
+            self._spark.run(f"EXPLAIN GRANT SELECT ON TABLE {relation} TO {names.quote('nobody')}")
+        except DbtRuntimeError as exc:
+            # Any other answer, such as of an extension that cannot explain a GRANT, leaves it to the GRANT.
+            if is_grant_unknown(str(exc)):
+                raise GrantsError(
+                    str(relation),
+                    "this Spark has no GRANT (its parser does not know the statement; an authoriser such as "
+                    "Ranger's brings one along). Take `grants` out of the model's configuration, and grant "
+                    "in the catalog.",
+                ) from exc
+
+    def clone(
+        self,
+        relation: SparkEvolveRelation,
+        existing: SparkEvolveRelation | None,
+        original: SparkEvolveRelation,
+    ) -> None:
+        """See whether a view onto ``original`` can be made under the name ``relation``.
+
+        Raises:
+            CloneError: a table is there, which would have to be dropped, or it is the original itself.
+        """
+        if relation.render() == original.render():
+            raise CloneError(str(relation), "it is the relation that is to be cloned.")
+        if existing is not None and not existing.is_view:
+            raise CloneError(
+                str(relation),
+                "a table is there, with its columns, rows and history. Drop it by hand if nobody needs it.",
+            )
+
+    def plannable(self, relation: SparkEvolveRelation, hook: str) -> None:
+        """See whether a pre-hook can run though nothing may be changed.
+
+        Raises:
+            UnplannableError: it may change something.
+        """
+        words = [splitting.first_word(statement) for statement in splitting.split_statements(hook)]
+        if any(word not in _READING for word in words):
+            raise UnplannableError(str(relation), hook.strip())
+
+    def _asks_whether_incremental(self, called: Collection[str]) -> bool:
+        """Tell whether macros are, or call, ``is_incremental``."""
+        seen: set[str] = set()
+        waiting = list(called)
+        while waiting:
+            macro = waiting.pop()
+            if macro == _IS_INCREMENTAL:
+                return True
+            if macro not in seen and macro in self._macros:
+                seen.add(macro)
+                waiting.extend(self._macros[macro].depends_on.macros)
+        return False

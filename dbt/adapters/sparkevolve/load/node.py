@@ -1,0 +1,135 @@
+"""The node that runs: what it has to give back at its end, and what it says of an error."""
+
+import threading
+from collections.abc import Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import AfterLoadError, ConnectionLostError, RunCancelledError
+from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
+from dbt.adapters.sparkevolve.messages import is_relation_not_found
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+logger = AdapterLogger("SparkEvolve")
+
+
+@dataclass
+class Node:
+    """A model, snapshot, seed or test while it runs, or one batch of a microbatch model.
+
+    dbt gets it from ``pre_model_hook``, and hands it back to ``post_model_hook``.
+
+    Attributes:
+        staged: the batches that it has staged.
+        load: the load that is under way.
+        lock: what keeps other threads from loading into the same table.
+        nulls: the columns of the model that are a bare NULL.
+        outcome: what is visible already, and what is still to be done; None before that.
+        gone: the table that dbt compiled the model for, if it is not there any more.
+        table: the node's table as it was after the pre-hooks, until the load has begun with it.
+        is_continued: whether an earlier dbt command has loaded other batches of the model, which stay. A full
+            refresh that failed half-way is retried with its `--full-refresh`, and dbt would run the first of
+            the batches that are left as one: it would replace all that the others have loaded.
+        changed: what it has changed of its table's columns.
+        explanation: the last error that it has explained.
+    """
+
+    staged: list[SparkEvolveRelation] = field(default_factory=list)
+    load: Load | None = None
+    lock: "threading.Lock | None" = None
+    nulls: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+    gone: SparkEvolveRelation | None = None
+    table: LoadedTable | None = None
+    is_continued: bool = False
+    changed: list[str] = field(default_factory=list)
+    explanation: Exception | None = None
+
+    def rows_are_visible(
+        self,
+        relation: SparkEvolveRelation,
+        *,
+        adds_again: bool = False,
+        is_refreshed: bool = False,
+        docs: bool = False,
+        grants: bool = False,
+        hooks: Sequence[object] = (),
+    ) -> None:
+        """Note that readers see what this node has made, and what it still has to do.
+
+        Args:
+            relation: its table or view.
+            adds_again: whether running the model again would add the same rows once more.
+            is_refreshed: whether it would not if that were a full refresh, as this run was.
+            docs: whether it has descriptions to store.
+            grants: whether it has grants to apply.
+            hooks: its post-hooks.
+        """
+        steps = steps_of(docs=docs, grants=grants, hooks=hooks)
+        self.outcome = Outcome(str(relation), adds_again, is_refreshed, steps)
+
+    def begin_step(self, step: str) -> None:
+        """Note what the node does next, in the words of ``steps_of``; what comes before it is done."""
+        if self.outcome is not None:
+            self.outcome.begin(step)
+
+    def note_gone(self, relation: SparkEvolveRelation) -> None:
+        """Note that dbt compiled the model as incremental, and that its table is not there any more."""
+        logger.info(f"{relation} has been dropped or replaced since dbt compiled its model: it is recreated")
+        self.gone = relation
+
+    def explained(self, error: Exception) -> Exception:
+        """Return an error that says, beside what went wrong, what had been done before; or the same one."""
+        if error is not self.explanation:
+            self.explanation = self._explained(error)
+        return self.explanation
+
+    def _explained(self, error: Exception) -> Exception:
+        if isinstance(error, RunCancelledError):
+            return self._cancelled(error)
+        if isinstance(error, AfterLoadError):
+            # It says what readers see.
+            return error
+        if isinstance(error, ConnectionLostError) and self.outcome is None:
+            # Whether the statement has taken effect nobody knows, and the error says so.
+            return error
+        text = str(getattr(error, "msg", "") or error) or type(error).__name__
+        if self.outcome is not None:
+            return self.outcome.error(text)
+        if self.gone is not None and is_relation_not_found(text):
+            return DbtRuntimeError(
+                f"{text}\n{self.gone} was there when dbt compiled the model, and has been dropped or "
+                "replaced since, by a hook of this run or by another writer. Nothing was loaded."
+            )
+        return error
+
+    def _cancelled(self, error: RunCancelledError) -> RunCancelledError:
+        """Return an error that also says what readers of the table see, where that is known."""
+        load = self.load
+        if load is None or not load.is_published or error.is_published is not None:
+            return error
+        return RunCancelledError(error.undone, str(load.target), load.is_visible)
+
+
+_RUNNING: ContextVar[Node | None] = ContextVar("sparkevolve_node", default=None)
+
+
+def begin_node(node: Node) -> Node:
+    """Let a node be the one that runs in this thread, and return it."""
+    _RUNNING.set(node)
+    return node
+
+
+def running_node() -> Node:
+    """Return the node that runs in this thread; outside of any, one that nobody will ask again."""
+    return _RUNNING.get() or Node()
+
+
+def end_node() -> None:
+    """Let no node run in this thread."""
+    _RUNNING.set(None)

@@ -1,0 +1,94 @@
+"""What a run would do to a table, for `sparkevolve_plan_only`: nothing here changes anything."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt_common.exceptions import DbtDatabaseError
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.load.loading import plan_batch, plan_data, plan_table
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.queries import Queries
+from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
+from dbt.adapters.sparkevolve.load.table_differences import differences
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+
+
+class Preview:
+    """Says what a run would do.
+
+    Args:
+        catalog: the catalog.
+        queries: what asks for the columns of the model.
+        node: the node that runs.
+    """
+
+    def __init__(self, catalog: IcebergCatalog, queries: Queries, node: Node) -> None:
+        self._catalog = catalog
+        self._queries = queries
+        self._node = node
+
+    def target_schema(self, target: SparkEvolveRelation) -> Schema:
+        """Return the target's schema; refuse, before anything is staged, one that cannot be loaded.
+
+        Raises:
+            NotIcebergError: the profile's catalog has no such Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
+        """
+        schema = self._catalog.load(target).schema()
+        refuse_unreadable(target, schema)
+        return schema
+
+    def of_load(
+        self,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        column_docs: Mapping[str, str],
+    ) -> dict[str, Any]:
+        """Return what ``LoadRunner.evolve`` would do with the same arguments.
+
+        Returns:
+            ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
+            ``removed_get`` (what these get), ``ignored``, ``warnings`` and ``refusals`` (texts).
+        """
+        batch = self._catalog.staged_batch(staged)
+        table = self._catalog.load(target)
+        # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
+        # to hold.
+        batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
+        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
+        data = plan_data(target, plan, settings)
+        return data | {"warnings": [*data["warnings"], *differences(table, settings)]}
+
+    def of_new_table(
+        self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings
+    ) -> dict[str, Any]:
+        """Return what can be told of a model whose table would be created or recreated, without doing so.
+
+        Args:
+            target: the table.
+            sql: the model's query.
+            settings: see ``Queries.as_stored``.
+
+        Returns:
+            ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
+            selects from is not there yet), ``columns`` (names), ``warnings`` and ``refusals`` (texts).
+        """
+        plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
+        plan |= {"columns": [], "warnings": [], "refusals": []}
+        try:
+            query = self._queries.as_stored(target, sql, settings)
+        except EvolutionRefusedError as exc:
+            return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
+        except DbtDatabaseError as exc:
+            return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
+        return plan | {"columns": query["columns"], "warnings": query["warnings"]}
+
+    def text(self, plan: Mapping[str, Any]) -> str:
+        """Return a plan, of a load or a new table, as a table that a person reads."""
+        return plan_table(plan)

@@ -1,0 +1,139 @@
+"""What the query of a model or snapshot returns, in types that Iceberg can store."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
+from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.plan import check_source_names
+from dbt.adapters.sparkevolve.load.loading import window_refusals
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.spark.sql_settings import may_lack_names
+from dbt.adapters.sparkevolve.sql import snapshots, spark_types, storable
+
+
+class Queries:
+    """Asks Spark what a query returns, and writes it so that Iceberg can store that.
+
+    Args:
+        spark: where the node runs.
+        is_hive: whether the catalog is a Hive metastore, which reads fewer names.
+        node: the node that runs.
+    """
+
+    def __init__(self, spark: Spark, is_hive: bool, node: Node) -> None:
+        self._spark = spark
+        self._is_hive = is_hive
+        self._node = node
+
+    def as_stored(
+        self,
+        target: SparkEvolveRelation,
+        sql: str,
+        settings: IncrementalSettings,
+        table: Schema | None = None,
+    ) -> dict[str, Any]:
+        """Return the model's query with everything in it that Iceberg cannot store left out or as string.
+
+        Args:
+            target: the model's table.
+            sql: the model's query.
+            settings: ``unmappable_types`` (``string`` or ``fail``), ``unique_key`` and ``column_renames``.
+            table: the table's schema, if there is a table: a bare NULL gets the type that it has there.
+
+        Returns:
+            ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
+
+        Raises:
+            EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
+                Iceberg lacks under ``fail``.
+            UnreadableQueryError: the types of the columns cannot be told.
+        """
+        columns = self._columns(target, sql)
+        query = storable.storable_query(sql, columns, table, settings.column_renames)
+        self._node.nulls = query.nulls
+        found = list(check_source_names(query.columns, *settings.replacing))
+        found += window_refusals(columns, settings)
+        lacking = [note for note in query.notes if note.type != "void"]
+        if settings.unmappable_types == "fail":
+            found += [refusals.unmappable(note.path, note.type) for note in lacking]
+        if self._is_hive:
+            paths = spark_types.field_paths(columns)
+            found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
+        if found:
+            raise self._refusal(target, found)
+        return {
+            "sql": query.sql,
+            "columns": list(query.columns),
+            "warnings": [str(note) for note in query.notes],
+        }
+
+    def snapshot(
+        self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings, table: Schema
+    ) -> dict[str, Any]:
+        """Return whether a snapshot's query is like its table; if not, also in types that it can store.
+
+        Like it are columns and fields that are spelled and ordered as in the table. dbt compares structs, and
+        unites rows, by position, and it minds the case of names.
+
+        Args:
+            target: the snapshot's table.
+            sql: the query.
+            settings: see ``as_stored``.
+            table: the table's schema.
+
+        Returns:
+            ``is_like``, ``sql``, ``columns`` (names) and ``without_rows`` (a query for no rows of it).
+        """
+        columns = self._columns(target, sql)
+        if storable.is_like(columns, table):
+            return {"is_like": True, "sql": sql, "columns": [name for name, _ in columns.fields]}
+        query = self.as_stored(target, sql, settings, table)
+        return {**query, "is_like": False, "without_rows": spark_types.no_rows(query["sql"])}
+
+    def snapshot_row_changed(self, table: Schema, check_cols: Any, columns: Sequence[str]) -> str:
+        """Return the condition that a row differs from the version of it that is valid now.
+
+        Args:
+            table: the table's schema.
+            check_cols: dbt's setting: ``all``, or the names of columns.
+            columns: the names that the snapshot's query returns.
+        """
+        spelled = {names.fold(f.name): f.name for f in table.fields}
+        compared = columns if check_cols == "all" else [names.unquote(str(name)) for name in check_cols]
+        if any(names.fold(name) not in spelled for name in compared):
+            return "(true)"  # as dbt has it, each row has a new version since there is a new column
+        return snapshots.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
+
+    def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
+        """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
+        plan = self._spark.explain(sql)
+        if may_lack_names(plan):
+            return True
+        # As a whole word: a table `t` is not in each plan, and its model would be computed again for nothing.
+        word = rf"(?<!\w){re.escape(names.fold(str(target.identifier)))}(?!\w)"
+        return re.search(word, names.fold(plan)) is not None
+
+    def _columns(self, target: SparkEvolveRelation, sql: str) -> spark_types.Struct:
+        found, json = self._spark.columns_of(spark_types.no_rows(sql))
+        if json is not None:
+            return spark_types.columns_from_json(json)
+        ambiguous = check_source_names(found)
+        if ambiguous:
+            raise self._refusal(target, ambiguous)
+        rows = self._spark.rows(spark_types.types_query(sql, found))
+        try:
+            return spark_types.columns_from_types(found, [str(text) for text in rows[0]])
+        except spark_types.UnreadableType as exc:
+            raise UnreadableQueryError(str(target), str(exc)) from exc
+
+    def _refusal(
+        self, target: SparkEvolveRelation, found: Sequence[refusals.Refusal]
+    ) -> EvolutionRefusedError:
+        return EvolutionRefusedError(str(target), found, changed=self._node.changed)

@@ -1,0 +1,401 @@
+"""One run of a model into the table that is there: from the state it starts from to the published rows."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.errors import (
+    AfterLoadError,
+    ColumnsMovedError,
+    ConnectionLostError,
+    DetectionError,
+    EvolutionRefusedError,
+    NotOnBranchError,
+    PublishConflictError,
+)
+from dbt.adapters.sparkevolve.evolution import refusals
+from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
+from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.types import has_spark_type
+from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
+from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.loading import (
+    overwrites_older_partitions,
+    plan_batch,
+)
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.steps import Steps
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, branch_statements, snapshots
+
+if TYPE_CHECKING:
+    import agate
+
+logger = AdapterLogger("SparkEvolve")
+
+
+@dataclass
+class SharedByThreads:
+    """What the nodes of one dbt command share.
+
+    Attributes:
+        told_of_differences: the dbt commands and tables for which was said what of the model the table does
+            not have.
+    """
+
+    told_of_differences: set[tuple[str, str]] = field(default_factory=set)
+    _turns: dict[str, threading.Lock] = field(default_factory=dict)
+
+    def turn_at(self, table: str) -> threading.Lock:
+        """Return what one thread at a time holds while it loads into a table."""
+        return self._turns.setdefault(table, threading.Lock())
+
+
+class LoadRunner:
+    """Loads batches into their tables, and publishes them.
+
+    Args:
+        catalog: the catalog.
+        spark: where the node runs.
+        node: the node that runs.
+        shared: what it shares with other nodes.
+    """
+
+    def __init__(self, catalog: IcebergCatalog, spark: Spark, node: Node, shared: SharedByThreads) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self._node = node
+        self._shared = shared
+        self._steps = Steps(catalog, spark)
+
+    def begin_load(self, target: SparkEvolveRelation) -> Base:
+        """Return the state of ``target`` that the run starts from; remove branches that killed runs left.
+
+        Raises:
+            NotIcebergError: the target is not an Iceberg table.
+            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
+            NotOnBranchError: the session keeps what it writes to this table out of every branch.
+        """
+        table, self._node.table = self._node.table, None
+        base = self._catalog.base(target, lambda: self._spark.setting("spark.wap.branch"), table)
+        if is_wap_enabled(base.table) and self._spark.setting("spark.wap.id") is not None:
+            raise NotOnBranchError(
+                str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
+            )
+        refuse_unreadable(target, base.table.schema(), self._node.changed)
+        for branch in base.left_over:
+            logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
+            try:
+                self._spark.run(branch_statements.drop_branch(str(target), branch))
+            except DbtRuntimeError as exc:
+                # Another run may be removing it, too.
+                logger.warning(f"The branch {branch} of {target} could not be removed: {exc}")
+        return base
+
+    def evolve(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        column_docs: Mapping[str, str],
+        detected: Mapping[str, Sequence[str]],
+    ) -> Load:
+        """Add the new columns to ``target`` in one commit, and return how to load the batch.
+
+        Args:
+            base: what ``begin_load`` returned.
+            target: the model's table.
+            staged: the batch.
+            settings: the model's.
+            column_docs: descriptions of columns, stored with those that are added.
+            detected: what ``sparkevolve__detect_schema_change`` has found in the columns of ``base``.
+
+        Raises:
+            EvolutionRefusedError: nothing was written, and why.
+            ColumnsMovedError: another writer has changed the columns since ``base``, and that is to fail.
+            DetectionError: what was detected is not what is planned.
+            CommitConflictError: other writers were faster each time.
+        """
+        if overwrites_older_partitions(base, settings):
+            found = refused_partitions(base.table, settings.tblproperties)
+            if found:
+                raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
+        batch = self._catalog.staged_batch(staged, settings.bookkeeping)
+        uncounted = batch.uncounted(base.table.schema())
+        if uncounted:
+            rows = self._spark.rows(batch_queries.count_nulls(str(staged), uncounted))
+            batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
+
+        plan = self._commit_plan(base, target, batch, settings, column_docs, Detected(**detected))
+        # Of two clocks the later one: a branch that is kept too long does no harm.
+        now_ms = max(int(time.time() * 1000), batch.written_ms)
+        load = Load(target, staged, base, batch, plan, settings, now_ms)
+        # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
+        told = (get_invocation_id(), str(target))
+        load.has_said_differences = told in self._shared.told_of_differences
+        self._shared.told_of_differences.add(told)
+        self._node.load = load
+        return load
+
+    def wait_for_turn(self, load: Load) -> bool:
+        """Wait until no other thread of this run loads into the same table; tell whether one has, meanwhile.
+
+        Batches of a microbatch model are loaded in parallel: one after the other they do not get in each
+        other's way.
+        """
+        node = self._node
+        if not load.is_published or node.lock is not None:
+            return True
+        lock = self._shared.turn_at(str(load.target))
+        at_once = lock.acquire(blocking=False)
+        if not at_once:
+            lock.acquire()
+        node.lock = lock
+        return at_once or not self._catalog.has_moved(load.target, load.base)
+
+    def set_partition_overwrite(self, load: Load) -> None:
+        """Let INSERT OVERWRITE on this connection replace what the load is to replace."""
+        self._spark.set_partition_overwrite(load.partition_overwrite)
+
+    def reset_partition_overwrite(self, load: Load) -> None:
+        """Let INSERT OVERWRITE replace again what the profile says, if the load has changed that."""
+        if load.partition_overwrite:
+            self._spark.set_partition_overwrite(None)
+
+    def run_step(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+        """Run one statement of a load, exactly once whatever comes between; see ``Steps.run``."""
+        return self._steps.run(load, step)
+
+    def audit(self, load: Load) -> None:
+        """Check what was loaded into the branch against the model's audits.
+
+        Raises:
+            AuditError: rows fail; nothing was published.
+        """
+        load.ended_at = time.monotonic()
+        audits = load.settings.audits
+        # Without rows in the batch, files on the branch hold what a DELETE has copied.
+        if not audits or load.branch is None or not load.batch.rows or load.is_overtaken:
+            return
+        files = self._catalog.added_files(load.target, load.branch)
+        if not files:
+            return
+        rows = audit_queries.loaded_rows(load.written, files, str(load.staged), load.merge_key)
+        columns = load.plan.unique_key or load.plan.refreshed[:SHOWN_COLUMNS]
+        check_audits(self._spark, str(load.target), rows, audits, columns)
+
+    def audit_staged(
+        self, target: SparkEvolveRelation, staged: SparkEvolveRelation, settings: IncrementalSettings
+    ) -> None:
+        """Check a staged batch, also against the model's audits, before a table is made from it.
+
+        Raises:
+            AuditError: rows fail; nothing was made.
+            HiddenBatchError: a table would be made without its rows.
+        """
+        batch = self._catalog.staged_batch(staged)
+        if settings.audits:
+            columns = settings.unique_key or [f.name for f in batch.schema.fields][:SHOWN_COLUMNS]
+            check_audits(self._spark, str(target), f"SELECT * FROM {staged}", settings.audits, columns)
+
+    def publish(self, load: Load, is_last: bool) -> bool:
+        """Make a loaded batch visible in one commit, unless the table has moved since the run read it.
+
+        Args:
+            load: the load.
+            is_last: there is no further attempt.
+
+        Returns:
+            Whether the run is done; if not, it has to begin again from what the table is now.
+
+        Raises:
+            PublishConflictError: the table has moved, and this was the last attempt.
+            PublishError: the catalog refused.
+        """
+        retries = load.settings.commit_retries
+        if load.is_overtaken:
+            if is_last:
+                raise PublishConflictError(str(load.target), retries + 1, is_loaded=False)
+            logger.info(f"What this run started from in {load.target} has expired: loading again")
+            drop_branches(self._catalog, load)
+            return False
+        if load.branch is None or not load.is_published:
+            return True
+
+        def fast_forward() -> None:
+            for sql in load.fast_forward:
+                self._spark.run(sql)
+
+        outcome = self._catalog.publish(
+            load.target,
+            load.base,
+            load.branch,
+            retries,
+            fast_forward,
+            load.elapsed_ms,
+            load.overwritten_spec,
+        )
+        if outcome == Published.MOVED:
+            if is_last:
+                raise PublishConflictError(str(load.target), retries + 1)
+            logger.info(f"{load.target} has changed since this run read it: loading again")
+            drop_branches(self._catalog, load)
+            return False
+        if outcome == Published.NOTHING_NEW:
+            # A MERGE may find nothing to update; what else has rows has written some.
+            if load.batch.rows and load.settings.strategy not in (Strategy.MERGE, Strategy.SNAPSHOT):
+                raise NotOnBranchError(
+                    str(load.target), "its rows are not on the branch that they were written to"
+                )
+            drop_branches(self._catalog, load)
+        load.branch = None
+        load.is_visible = outcome == Published.YES
+        return True
+
+    def conform_snapshot(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        query: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """Add a snapshot's new fields to the structs of its table, and return its query in the table's order.
+
+        New columns are not added yet: dbt makes new versions of rows since the table lacks a column.
+
+        Args:
+            base: what ``begin_load`` returned.
+            target: the snapshot's table.
+            staged: the query's columns, without rows.
+            settings: the snapshot's.
+            query: what ``Queries.snapshot`` has returned.
+
+        Returns:
+            ``sql`` and ``changes`` (texts).
+
+        Raises:
+            EvolutionRefusedError: nothing was written, and why.
+            TableChangedError: another table has taken the name.
+            CommitConflictError: other writers were faster each time.
+        """
+        batch = self._catalog.staged_batch(staged)
+        plan = self._commit_plan(base, target, batch, settings, {}, wanted=_is_in_a_column)
+        sql = snapshots.conforming_query(query["sql"], query["columns"], plan.columns)
+        return {"sql": sql, "changes": [str(change) for change in plan.changes]}
+
+    def refresh(self, relation: SparkEvolveRelation) -> None:
+        """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""
+        try:
+            self._spark.run(branch_statements.refresh_table(str(relation)))
+        except AfterLoadError as exc:
+            if not isinstance(exc.__cause__, ConnectionLostError):
+                raise
+            logger.debug(f"The connection was lost after the batch was published: {exc.__cause__}")
+            self._spark.reconnect()
+
+    def _commit_plan(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        batch: StagedBatch,
+        settings: IncrementalSettings,
+        column_docs: Mapping[str, str],
+        detected: Detected | None = None,
+        wanted: Callable[[Change], bool] = lambda change: True,
+    ) -> EvolutionPlan:
+        """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
+
+        def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
+            plan = plan_batch(batch, settings, column_docs, schema, facts)
+            if plan.refusals:
+                is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
+                raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
+            if detected is not None:
+                may_differ = settings.on_schema_change != "fail" or settings.add_columns
+                _check_detected(target, base, detected, planned(plan, schema), schema, may_differ)
+            return replace(plan, changes=tuple(filter(wanted, plan.changes)))
+
+        plan = self._catalog.evolve(
+            target,
+            decide,
+            settings.commit_retries,
+            source=batch.schema,
+            invocation_id=get_invocation_id(),
+            base=base,
+            seen_ms=batch.written_ms,
+        )
+        self._node.changed += map(str, plan.changes)
+        return plan
+
+
+def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequence[str] = ()) -> None:
+    """Refuse a table that has a column for which Spark has no type: Spark cannot even open it.
+
+    Args:
+        target: the table.
+        schema: its schema.
+        changed: what this run has changed of its columns.
+
+    Raises:
+        EvolutionRefusedError: names these columns.
+    """
+    found = [
+        refusals.no_spark_type((field.name,), field.field_type)
+        for field in schema.fields
+        if not has_spark_type(field.field_type)
+    ]
+    if found:
+        raise EvolutionRefusedError(str(target), found, changed=changed)
+
+
+def _check_detected(
+    target: SparkEvolveRelation,
+    base: Base,
+    detected: Detected,
+    by_plan: Detected,
+    schema: Schema,
+    may_differ: bool,
+) -> None:
+    """Compare what was detected before the batch was staged with what is planned for the table as it is now.
+
+    Args:
+        target: the table.
+        base: what its columns were when they were compared.
+        detected: what was found then.
+        by_plan: what the plan says.
+        schema: the schema that it is made for.
+        may_differ: whether the batch may have other columns than the table.
+
+    Raises:
+        DetectionError: the columns are those of ``base``, and what was found in them is not what is planned.
+        ColumnsMovedError: another writer has changed them since, and they may not differ from the batch's.
+    """
+    if has_same_columns(schema, base.columns):
+        if not detected.agrees_with(by_plan):
+            raise DetectionError(str(target), detected, by_plan)
+    elif not may_differ and (by_plan.new or by_plan.removed):
+        raise ColumnsMovedError(str(target), by_plan.new, by_plan.removed)
+
+
+def _is_in_a_column(change: Change) -> bool:
+    """Tell whether a change has to be made before rows of a snapshot are compared."""
+    return isinstance(change, AddField | WidenType | RenameField) and len(change.path) > 1
