@@ -25,6 +25,8 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
+    # Stated, since an editable install is then a path, which mypy and pkgutil can follow.
+    package_dir={"": "."},
     packages=find_namespace_packages(include=["dbt", "dbt.*"]),
     package_data={
         "dbt.adapters.sparkevolve": ["py.typed"],

@@ -8,6 +8,6 @@ trap 'rm -rf "$venv"' EXIT
 grep -v '^pyspark==\|^py4j==' requirements-dev.txt > "$venv/requirements.txt"
 "$venv/bin/pip" install --quiet --upgrade pip
 "$venv/bin/pip" install --quiet --requirement "$venv/requirements.txt" 'pyspark>=3.5.9,<3.6'
-"$venv/bin/pip" install --quiet --no-deps --config-settings editable_mode=compat --editable .
+"$venv/bin/pip" install --quiet --no-deps --editable .
 "$venv/bin/python" scripts/provide_java.py
 "$venv/bin/python" -m pytest tests/functional/columns/test_added_and_removed.py tests/functional/test_integration_project.py
