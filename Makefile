@@ -2,8 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Each worker of `make test` has a Spark of its own, which takes about 2 GiB.
+# Each worker of the functional tests has a Spark of its own, which takes about 2 GiB.
 WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS)
 
 .DEFAULT_GOAL := help
 
@@ -16,12 +17,13 @@ $(VENV)/.installed: setup.py requirements-dev.txt scripts/provide_java.py
 	$(PYTHON) -c 'import sys; assert (3, 10) <= sys.version_info < (3, 14), "dbt-sparkevolve needs Python 3.10 to 3.13: make PYTHON=python3.11 ..."'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
-	$(BIN)/pip install --quiet --constraint requirements-dev.txt --config-settings editable_mode=compat --editable '.[session]'
+	$(BIN)/pip install --quiet --constraint requirements-dev.txt --editable '.[session]'
 	$(BIN)/python scripts/provide_java.py
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-dev: $(VENV)/.installed scripts/provide_jars.py
 	$(BIN)/pip install --quiet --requirement requirements-dev.txt
+	$(BIN)/python scripts/provide_jars.py
 	@touch $@
 
 .PHONY: demo
@@ -29,11 +31,14 @@ demo: $(VENV)/.installed ## Load five releases of a data set, keep every column,
 	$(BIN)/python integration_tests/demo.py
 
 .PHONY: test
-test: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/unit
-	@# One process alone downloads Spark's jars on a new machine: two at once would write the same files.
-	$(BIN)/python -m pytest tests/functional/columns/test_added_and_removed.py::test_add_one_later_remove_one
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope tests/functional
+test: $(VENV)/.installed-dev ## Before each commit, a few minutes: unit tests, and the core of the functional ones
+	$(PYTEST) --dist worksteal tests/unit
+	$(PYTEST) --dist loadscope -m core tests/functional
+
+.PHONY: test-all
+test-all: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
+	$(PYTEST) --dist worksteal tests/unit
+	$(PYTEST) --dist loadscope tests/functional
 
 .PHONY: test-unit
 test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt_common.tests import enable_test_caching
 from pyiceberg.catalog import Catalog, load_catalog
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, resolve
@@ -31,6 +32,12 @@ FAST = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.memory": "2g",
 }
+# No statement runs long enough to win back what Java's second compiler and a parallel collector take: with
+# them, they use more of a processor than Spark's own threads.
+SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+
+# dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
+enable_test_caching()
 
 
 METADATA_FILES = pytest.StashKey[MetadataFiles]()
@@ -125,7 +132,7 @@ def profile_target(
     if method == "session":
         # One Spark serves all tests, and some have a catalog of their own.
         drivers = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
-        yield {**common, "method": "session", "spark_config": {**FAST, **drivers}}
+        yield {**common, "method": "session", "spark_config": {**FAST, **SHORT_LIVED_JAVA, **drivers}}
     else:
         settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
         settings.prepare()

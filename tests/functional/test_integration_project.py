@@ -9,6 +9,7 @@ import pytest
 from integration_tests import demo
 
 
+@pytest.mark.core
 def test_five_releases_end_in_the_expected_table(
     method: str,
     profile_target: dict[str, Any],

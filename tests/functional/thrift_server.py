@@ -158,6 +158,7 @@ class ThriftServer(Server):
             "spark.hadoop.hive.exec.scratchdir": str(tmp / "hive"),
             "spark.driver.extraJavaOptions": (
                 f"-Djava.io.tmpdir={tmp} -Duser.timezone=UTC -XX:-UsePerfData -XX:TieredStopAtLevel=1"
+                " -XX:+UseSerialGC"
             ),
             "spark.sql.session.timeZone": "UTC",
             **self._spark_conf,

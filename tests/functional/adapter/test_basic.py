@@ -29,6 +29,7 @@ from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnect
 from dbt.tests.util import AnyString, run_dbt
 
 
+@pytest.mark.core
 class TestSimpleMaterializations(BaseSimpleMaterializations):
     pass
 
@@ -49,6 +50,7 @@ class TestEphemeral(BaseEphemeral):
     pass
 
 
+@pytest.mark.core
 class TestIncremental(BaseIncremental):
     pass
 
@@ -71,6 +73,7 @@ class TestIncrementalBadStrategy(BaseIncrementalBadStrategy):
         assert "Allowed are: delete+insert, append" in result.message
 
 
+@pytest.mark.core
 class TestGenericTests(BaseGenericTests):
     pass
 
@@ -104,6 +107,7 @@ def with_owners(catalog: dict[str, Any]) -> dict[str, Any]:
     return catalog
 
 
+@pytest.mark.core
 class TestDocsGenerate(BaseDocsGenerate):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from dbt.tests.util import run_dbt
 from tests.functional.adapter.modes import PublishDirect
 
 
+@pytest.mark.core
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     """With ``append_new_columns_remove_one``, which dbt-spark cannot do."""
 
@@ -38,6 +39,7 @@ class TestIncrementalOnSchemaChangeDirect(PublishDirect, TestIncrementalOnSchema
     pass
 
 
+@pytest.mark.core
 class TestIncrementalOnSchemaChangePreserve(BaseIncrementalOnSchemaChangeSetup):
     """The same with our name of the policy."""
 

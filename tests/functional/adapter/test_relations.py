@@ -120,6 +120,7 @@ class TestConcurrency(BaseConcurrency):
     pass
 
 
+@pytest.mark.core
 class TestChangeRelationTypes(BaseChangeRelationTypeValidator):
     pass
 

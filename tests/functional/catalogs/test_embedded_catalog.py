@@ -90,6 +90,7 @@ def test_threads_and_processes_lose_no_commit(project: Path) -> None:
             assert [row[f"c{v}"] for v in range(1, 4)] == [v if v == row["v"] else None for v in range(1, 4)]
 
 
+@pytest.mark.core
 def test_the_project_gets_no_litter(project: Path) -> None:
     before = {path.name for path in project.iterdir()}
     for version in (1, 2):

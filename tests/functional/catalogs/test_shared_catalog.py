@@ -87,6 +87,7 @@ def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], Non
     monkeypatch.setattr(catalog, "commit_changes", commit)
 
 
+@pytest.mark.core
 def test_two_writers_add_columns(scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario.model("select 1 as id")
     scenario.run()
@@ -136,6 +137,7 @@ def test_the_other_writer_s_column_has_another_type(
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_another_writer_each_time(scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario.model("select 1 as id")
     scenario.run()

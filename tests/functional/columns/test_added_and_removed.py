@@ -22,6 +22,7 @@ def data_files(scenario: Scenario) -> set[str]:
     return {task.file.file_path for task in scenario.table().scan().plan_files()}
 
 
+@pytest.mark.core
 def test_add_one_later_remove_one(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'red' as colour")
     scenario.run()
@@ -57,6 +58,7 @@ def test_removed_column_with_a_replaced_row(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
+@pytest.mark.core
 def test_new_column_in_the_middle(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'Oslo' as city, 'Elm' as street")
     scenario.run()
@@ -70,6 +72,7 @@ def test_new_column_in_the_middle(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
+@pytest.mark.core
 def test_swapped_columns_of_one_type(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 80 as net, 100 as gross")
     scenario.run()
@@ -133,6 +136,7 @@ def test_each_strategy_acts_on_a_new_column(
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_a_renamed_column_is_one_removed_and_one_new(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'ann' as cust")
     scenario.run()
@@ -164,6 +168,7 @@ def test_everything_but_the_key_is_replaced(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
+@pytest.mark.core
 def test_a_removed_column_comes_back(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'keep' as note")
     scenario.run()
@@ -180,6 +185,7 @@ def test_a_removed_column_comes_back(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.core
 def test_old_rows_and_files_stay_as_they_are(scenario: Scenario, mode: str) -> None:
     properties: dict[str, Any] = {"tblproperties": {"write.delete.mode": mode}}
     scenario.model("select id, id as v from range(1000)", **properties)
@@ -266,6 +272,7 @@ def test_select_star_from_an_upstream_that_changes(
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_second_run_commits_no_schema(scenario: Scenario) -> None:
     """The same model again: the rows are loaded, and the schema is left alone."""
     scenario.model("select 1 as id, 'a' as v, current_timestamp() as at")

@@ -2,9 +2,12 @@
 
 import re
 
+import pytest
+
 from tests.functional.harness import Scenario
 
 
+@pytest.mark.core
 def test_a_column_that_somebody_dropped_comes_back_new_and_with_a_warning(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'keep' as note")
     scenario.run()

@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from pyiceberg.catalog import Catalog
 
 from tests.functional.harness import Scenario
@@ -39,6 +40,7 @@ def test_the_record_of_a_table_is_bounded(scenario: Scenario, lake: Catalog) -> 
     )
 
 
+@pytest.mark.core
 def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Catalog) -> None:
     scenario.model("select 1 as id, 1 as n")
     scenario.run()

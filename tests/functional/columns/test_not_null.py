@@ -1,9 +1,12 @@
 """Columns that are NOT NULL, and batches that bring no value for them."""
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.precreated import precreate
 
 
+@pytest.mark.core
 def test_a_removed_not_null_column_is_made_optional(scenario: Scenario) -> None:
     precreate(scenario, "id int, v string not null, o int", "(1, 'a', 1)")
     scenario.model("select 2 as id, 2 as o")

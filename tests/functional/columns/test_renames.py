@@ -1,8 +1,11 @@
 """Columns that a model renames with `column_renames`."""
 
+import pytest
+
 from tests.functional.harness import Scenario
 
 
+@pytest.mark.core
 def test_a_rename_keeps_id_and_values(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'ann' as cust, named_struct('x', 1) as s")
     scenario.run()

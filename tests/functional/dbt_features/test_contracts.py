@@ -1,5 +1,6 @@
 """Contracts, on the first run and on later ones."""
 
+import pytest
 import yaml
 
 from tests.functional.harness import Scenario
@@ -12,6 +13,7 @@ def contract(scenario: Scenario, **types: str) -> None:
     scenario.file("models/t.yml", yaml.safe_dump({"models": [model]}))
 
 
+@pytest.mark.core
 def test_contract_and_our_value(scenario: Scenario) -> None:
     """dbt-core refuses our value under a contract when it parses, and takes the one that means the same."""
     scenario.model("select 1 as id, 'kept' as note", on_schema_change="append_new_columns")

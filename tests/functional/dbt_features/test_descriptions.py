@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import yaml
 
 from tests.functional.harness import Scenario
@@ -67,6 +68,7 @@ def test_descriptions_on_incremental_runs(scenario: Scenario) -> None:
     assert not any(stored("t")[1].values())
 
 
+@pytest.mark.core
 def test_description_of_a_new_column(scenario: Scenario) -> None:
     """Stored in the commit that adds it: one schema commit, not two."""
     scenario.model("select 1 as id", persist_docs={"columns": True})

@@ -15,6 +15,7 @@ def messages(run: Run) -> dict[str, str]:
     return {node.node.name: str(node.message) for node in run.result.result}
 
 
+@pytest.mark.core
 def test_view_becomes_incremental(scenario: Scenario) -> None:
     view = {"materialized": "view", "unique_key": None, "on_schema_change": None}
     for name in ("plain", "reads_this", "refreshed", "broken"):

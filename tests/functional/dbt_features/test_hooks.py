@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.functional.harness import Run, Scenario
 
 TABLE: dict[str, Any] = {"materialized": "table", "unique_key": None, "on_schema_change": None}
@@ -117,6 +119,7 @@ def test_snapshots_and_seeds_look_after_their_pre_hooks(scenario: Scenario) -> N
     assert sorted(row[1] for row in scenario.rows("snap")) == ["b", "c"]
 
 
+@pytest.mark.core
 def test_hooks_run_around_the_load(scenario: Scenario) -> None:
     """Before and after the load, those outside a transaction outermost, each once."""
     scenario.model("select 1 as id")

@@ -34,6 +34,7 @@ def described(scenario: Scenario, name: str, description: str) -> None:
     scenario.file(f"models/{name}.yml", yaml.safe_dump({"models": [model]}))
 
 
+@pytest.mark.core
 def test_a_failing_post_hook_says_that_the_rows_are_visible(scenario: Scenario) -> None:
     """For each kind of node, in a first run and in the next one; and whether another run adds rows again."""
     hooked = {"post_hook": ["select 1", FAILING]}

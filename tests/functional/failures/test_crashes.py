@@ -50,6 +50,7 @@ def branches(scenario: Scenario, name: str = "t") -> list[str]:
     return [ref for ref in scenario.table(name).metadata.refs if ref != "main"]
 
 
+@pytest.mark.core
 def test_a_process_that_is_killed_at_any_step(scenario: Scenario) -> None:
     """All models run at once in one process, each up to its step; then it is killed, once."""
     models = {f"m{number}_{kill[0]}": kill for number, kill in enumerate(KILLS)}
@@ -106,6 +107,7 @@ def test_a_model_that_fails_while_it_is_computed(
 @pytest.mark.parametrize(
     ("publish", "rows_then"), [("branch", OLD_ROWS), ("direct", [(1, "a", 10)])], ids=["branch", "direct"]
 )
+@pytest.mark.core
 def test_an_insert_that_fails_after_the_delete(
     scenario: Scenario, monkeypatch: pytest.MonkeyPatch, publish: str, rows_then: list[Any]
 ) -> None:

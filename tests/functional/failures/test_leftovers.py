@@ -116,6 +116,7 @@ def dead_pid() -> int:
     return process.pid
 
 
+@pytest.mark.core
 def test_leftovers_of_dead_runs_are_removed(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.model("select 1 as id", name="t2")

@@ -220,6 +220,7 @@ def refused(
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.core
 def test_refused_batch_leaves_the_table(refused: Refused, name: str) -> None:
     for text in CASES[name].says:
         assert text in refused.said[name]
@@ -227,16 +228,19 @@ def test_refused_batch_leaves_the_table(refused: Refused, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FIRST_RUNS)
+@pytest.mark.core
 def test_refused_first_run_creates_no_table(refused: Refused, name: str) -> None:
     for text in FIRST_RUNS[name].says:
         assert text in refused.said[name]
     assert name not in refused.scenario.tables()
 
 
+@pytest.mark.core
 def test_refusals_leave_no_staged_batch(refused: Refused) -> None:
     assert refused.scenario.tables() == sorted(CASES)
 
 
+@pytest.mark.core
 def test_refusals_say_that_nothing_was_written(refused: Refused) -> None:
     sql = ("division_by_zero", "assert_true", "no_such_column", "first_fails")
     for name, text in refused.said.items():
@@ -245,5 +249,6 @@ def test_refusals_say_that_nothing_was_written(refused: Refused) -> None:
             assert refused.scenario.relation(name) in text, name
 
 
+@pytest.mark.core
 def test_refusals_send_no_dml(refused: Refused) -> None:
     assert not re.findall(r"^\s*(?:delete|insert|merge|alter|drop)\b.*", refused.run.log, re.M | re.I)

@@ -2,6 +2,8 @@
 
 import datetime
 
+import pytest
+
 from tests.functional.harness import Scenario
 
 MONDAY = datetime.date(2024, 1, 1)
@@ -16,6 +18,7 @@ def assert_settled(scenario: Scenario, *names: str) -> None:
     assert scenario.tables() == sorted(chosen)
 
 
+@pytest.mark.core
 def test_null_in_part_of_a_composite_key(scenario: Scenario) -> None:
     scenario.model("select 'x' as a, 1 as b, 1 as v union all select 'y', null, 1", unique_key=["a", "b"])
     scenario.run()
@@ -46,6 +49,7 @@ def test_null_key_matches_nothing_but_null(scenario: Scenario) -> None:
     assert scenario.schemas() == 1
 
 
+@pytest.mark.core
 def test_composite_key_is_not_a_cross_product(scenario: Scenario) -> None:
     scenario.model(
         "select a, b, 'o' as v from values (1, 1), (1, 2), (2, 1), (2, 2) as x(a, b)", unique_key=["a", "b"]
@@ -149,6 +153,7 @@ def test_key_column_is_new_and_ignored(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_no_unique_key_appends_and_pads(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'kept' as note", unique_key=None)
     scenario.run()

@@ -32,6 +32,7 @@ def assert_settled(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_upper_case_output_against_a_lower_case_table(scenario: Scenario) -> None:
     scenario.model("select cast(1 as bigint) as id, 'a' as name")
     scenario.run()
@@ -144,6 +145,7 @@ def test_names_compare_by_plain_lower_case(scenario: Scenario) -> None:
         pytest.param("sum", "\u017fum", id="long-s"),
     ],
 )
+@pytest.mark.core
 def test_names_that_spark_confuses_are_refused(scenario: Scenario, old: str, new: str) -> None:
     scenario.model(f"select 1 as k, 5 as `{old}`, 6 as `{new}`", unique_key="k")
     run = scenario.fail()

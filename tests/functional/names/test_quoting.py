@@ -120,6 +120,7 @@ def test_spaces_percent_and_parentheses(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_dot_in_a_top_level_name(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.run()
@@ -204,6 +205,7 @@ def test_no_statement_quotes_a_name_with_double_quotes(
     assert [sql for sql in sent if '"' in sql.replace(own, "")] == []
 
 
+@pytest.mark.core
 def test_backtick(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.run()

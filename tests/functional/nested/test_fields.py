@@ -19,6 +19,7 @@ def test_struct_fields_in_another_order(scenario: Scenario) -> None:
     assert scenario.schemas() == 1
 
 
+@pytest.mark.core
 def test_new_field_in_a_struct(scenario: Scenario) -> None:
     scenario.model("select 1 as id, named_struct('x', 1) as s union all select 2, named_struct('x', 2)")
     scenario.run()
@@ -32,6 +33,7 @@ def test_new_field_in_a_struct(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_field_removed_from_a_struct(scenario: Scenario) -> None:
     scenario.model("select 1 as id, named_struct('x', 1, 'y', 2) as s")
     scenario.run()
@@ -157,6 +159,7 @@ def test_odd_names_at_every_level(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_fields_are_added_and_padded_at_every_level(scenario: Scenario) -> None:
     scenario.model(
         "select 1 as id, named_struct('x', 1, 'y', 2) as s, "

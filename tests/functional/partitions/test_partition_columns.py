@@ -1,5 +1,7 @@
 """Columns that a table is partitioned by, and columns named like partitions."""
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.precreated import precreate
 
@@ -20,6 +22,7 @@ def test_a_new_column_named_like_a_partition_field(scenario: Scenario) -> None:
     assert "ts_day" in scenario.fail().message
 
 
+@pytest.mark.core
 def test_a_removed_partition_column_is_warned_of(scenario: Scenario) -> None:
     precreate(scenario, "id int, region string", "(1, 'n')", "partitioned by (region)")
     scenario.model("select 2 as id")

@@ -2,10 +2,13 @@
 
 import json
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.precreated import PLAN_ONLY
 
 
+@pytest.mark.core
 def test_the_plan_changes_nothing(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'a' as note")
     scenario.model("select 1 as x", "other", materialized="table")

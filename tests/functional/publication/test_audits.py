@@ -37,6 +37,7 @@ def test_a_failed_audit_leaves_main_untouched(scenario: Scenario, strategy: str,
 
 
 @pytest.mark.parametrize("existing", ["none", "view", "refreshed", "replaced"])
+@pytest.mark.core
 def test_an_audit_comes_before_the_table_too(scenario: Scenario, existing: str) -> None:
     if existing == "view":
         scenario.model("select 1 as id", materialized="view")

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.samples import OLD, history
 
@@ -17,6 +19,7 @@ def test_a_table_of_format_3_is_published_through_spark(scenario: Scenario) -> N
     assert len(history(scenario)) == len(seen) + 1
 
 
+@pytest.mark.core
 def test_a_reserved_branch_gets_the_rows(scenario_factory: Callable[..., Scenario]) -> None:
     scenario = scenario_factory(server_side_parameters={"spark.wap.branch": "audit"})
     scenario.model("select 1 as id, 'a' as v")

@@ -16,6 +16,7 @@ from tests.functional.worker import Outcome, Worker
 
 
 @pytest.mark.parametrize("config", [{}, {"incremental_strategy": "merge"}, {"unique_key": None}])
+@pytest.mark.core
 def test_a_commit_while_a_batch_is_loaded_stays(
     scenario: Scenario, intrude: Intrude, config: dict[str, Any]
 ) -> None:
@@ -32,6 +33,7 @@ def test_a_commit_while_a_batch_is_loaded_stays(
 
 
 @pytest.mark.parametrize("source", ["{{ this }}", "seen", "seen_too"])
+@pytest.mark.core
 def test_a_batch_computed_from_the_table_is_computed_again(
     scenario: Scenario, intrude: Intrude, source: str
 ) -> None:

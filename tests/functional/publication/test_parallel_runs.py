@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.intruders import append, is_clean
 from tests.functional.worker import Worker
@@ -122,6 +124,7 @@ def test_microbatches_in_parallel(scenario: Scenario) -> None:
     assert is_clean(scenario, "t", "events")
 
 
+@pytest.mark.core
 def test_readers_never_see_the_gap(scenario: Scenario) -> None:
     scenario.model("select cast(id as int) as id, 0 as v from range(1000)")
     scenario.run()

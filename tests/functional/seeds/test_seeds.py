@@ -21,6 +21,7 @@ def csv(columns: str, lines: list[str]) -> str:
     return "\n".join([columns, *lines]) + "\n"
 
 
+@pytest.mark.core
 def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     """With few rows, many and none; with other columns, types and rows; and with `--full-refresh`."""
     types = {

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.functional.harness import Run, Scenario
@@ -12,6 +13,7 @@ def messages(run: Run) -> dict[str, str]:
     return {node.node.name: str(node.message) for node in run.result.result}
 
 
+@pytest.mark.core
 def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scenario) -> None:
     """Wherever they are set: in the model, in its properties file, in the project, on a seed or snapshot."""
     wrong: dict[str, dict[str, Any]] = {

@@ -1,5 +1,7 @@
 """The values of `on_schema_change`, and the strategies that go with ours."""
 
+import pytest
+
 from tests.functional.harness import PRESERVE, Scenario
 
 REACTIONS = "Allowed are: ignore, fail, append_new_columns, append_new_columns_preserve."
@@ -19,6 +21,7 @@ def test_any_other_strategy_is_refused(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_a_value_that_is_not_understood_is_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id")
     scenario.run()
@@ -43,6 +46,7 @@ def test_a_typo_is_refused_wherever_it_stands_and_in_the_first_run_too(scenario:
     assert scenario.tables() == []
 
 
+@pytest.mark.core
 def test_to_drop_columns_is_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'red' as colour")
     scenario.run()
@@ -58,6 +62,7 @@ def test_to_drop_columns_is_refused(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_the_value_works_from_the_project_and_from_a_properties_file(scenario: Scenario) -> None:
     scenario.model("select 1 as id", on_schema_change=None)
     scenario.run()

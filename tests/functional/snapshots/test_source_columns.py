@@ -10,6 +10,7 @@ from tests.functional.snapshots.taking import snapshot, take, versions
 
 
 @pytest.mark.parametrize("hard_deletes", ["ignore", "invalidate", "new_record"])
+@pytest.mark.core
 def test_a_source_gains_loses_and_widens_columns(scenario: Scenario, hard_deletes: str) -> None:
     config = {"hard_deletes": hard_deletes}
     snapshot(scenario, "select 1 as id, 'a' as v, 5 as n union all select 2, 'b', 6", **config)

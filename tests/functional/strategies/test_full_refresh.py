@@ -1,9 +1,12 @@
 """`--full-refresh`, which keeps columns and history unless it is told otherwise."""
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.samples import NEW, OLD, OVERWRITTEN, history
 
 
+@pytest.mark.core
 def test_a_full_refresh_keeps_columns_and_history(scenario: Scenario) -> None:
     scenario.model(OLD, tblproperties={"owner.of.it": "us"})
     scenario.run()

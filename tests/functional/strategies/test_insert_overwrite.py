@@ -1,9 +1,12 @@
 """`insert_overwrite`: the partitions it replaces."""
 
+import pytest
+
 from tests.functional.harness import Scenario
 from tests.functional.samples import NEW, OLD
 
 
+@pytest.mark.core
 def test_partitions_are_those_of_hidden_transforms_too(scenario: Scenario) -> None:
     config = {"incremental_strategy": "insert_overwrite", "partition_by": ["days(ts)"], "unique_key": None}
     scenario.model(

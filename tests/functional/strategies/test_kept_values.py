@@ -7,6 +7,7 @@ from tests.functional.samples import KEPT, NEW, OLD, PUBLISH, REPLACED
 
 
 @PUBLISH
+@pytest.mark.core
 def test_keep_finds_the_row_by_its_whole_key_null_too(scenario: Scenario, publish: str) -> None:
     config = {"removed_columns": "keep", "unique_key": ["a", "b"], "publish": publish}
     scenario.model(

@@ -46,6 +46,7 @@ def test_a_merge_of_repeated_keys_says_which(scenario: Scenario, publish: str) -
     assert list(scenario.table().metadata.refs) == ["main"]
 
 
+@pytest.mark.core
 def test_a_merge_of_odd_names_and_null_keys(scenario: Scenario) -> None:
     config = {"incremental_strategy": "merge", "unique_key": ["客户 id", "`select`"]}
     scenario.model(

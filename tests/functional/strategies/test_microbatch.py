@@ -46,6 +46,7 @@ def test_a_batch_replaces_its_window(scenario: Scenario, publish: str, type_: st
     assert scenario.tables() == ["src", "t"]
 
 
+@pytest.mark.core
 def test_batches_in_parallel_lose_nothing(scenario: Scenario) -> None:
     days = " union all ".join(
         f"select {day} as id, timestamp'2024-01-{day:02} 05:00:00' as ts" for day in range(1, 9)

@@ -6,17 +6,15 @@ from typing import Any
 import pytest
 
 from tests.functional.harness import Run, Scenario
-from tests.functional.samples import (
-    APPENDED,
-    KEPT,
-    NEW,
-    OLD,
-    OVERWRITTEN,
-    PUBLISH,
-    REPLACED,
-    V_NOT_UPDATED,
-    history,
-)
+from tests.functional.samples import NEW, OLD, OVERWRITTEN, PUBLISH, history
+
+APPENDED = [(1, "a", 10, None), (2, "B", None, 7), (2, "b", 20, None), (3, "C", None, 8)]
+
+REPLACED = [(1, "a", 10, None), (2, "B", None, 7), (3, "C", None, 8)]
+
+KEPT = [(1, "a", 10, None), (2, "B", 20, 7), (3, "C", None, 8)]
+
+V_NOT_UPDATED = [(1, "a", 10, None), (2, "b", 20, 7), (3, "C", None, 8)]
 
 
 def loads(run: Run) -> list[str]:
@@ -42,6 +40,7 @@ def loads(run: Run) -> list[str]:
         ("insert_overwrite", {"partition_by": "id"}, REPLACED),
     ],
 )
+@pytest.mark.core
 def test_every_strategy_pads_evolves_and_publishes(
     scenario: Scenario, publish: str, strategy: str, config: dict[str, Any], rows: list[Any]
 ) -> None:
@@ -64,6 +63,7 @@ def test_every_strategy_pads_evolves_and_publishes(
     assert len(history(scenario)) == len(seen) + steps
 
 
+@pytest.mark.core
 def test_statements_of_a_load(scenario: Scenario) -> None:
     scenario.model(OLD)
     scenario.run()

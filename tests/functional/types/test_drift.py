@@ -48,6 +48,7 @@ def test_existing_column_is_now_a_bare_null(scenario: Scenario) -> None:
     assert scenario.schemas() == 1
 
 
+@pytest.mark.core
 def test_int_becomes_bigint(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 5 as n union all select 2, 6")
     scenario.run()
@@ -64,6 +65,7 @@ def test_int_becomes_bigint(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
+@pytest.mark.core
 def test_widening_can_be_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 5 as n")
     scenario.run()
@@ -103,6 +105,7 @@ LOSSY = {
 @pytest.mark.parametrize(
     "name", [name for name in LOSSY if name not in ("double into float", "decimal scale")]
 )
+@pytest.mark.core
 def test_a_type_that_would_lose_something_is_refused(scenario: Scenario, name: str) -> None:
     first, second, table_type, model_type = LOSSY[name]
     scenario.model(f"select 1 as id, {first} as c")

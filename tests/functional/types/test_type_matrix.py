@@ -171,6 +171,7 @@ def test_the_page_says_what_is_decided(staged: dict[str, IcebergType | None]) ->
     assert found == DOC.read_text(encoding="utf-8")
 
 
+@pytest.mark.core
 def test_what_is_not_refused_comes_out_of_the_table(
     scenario: Scenario, staged: dict[str, IcebergType | None], lake: Catalog
 ) -> None:
