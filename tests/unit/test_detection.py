@@ -51,7 +51,7 @@ def test_the_macro_detects_by_name_in_any_case(case: str) -> None:
 
 def test_columns_that_no_table_is_to_have_are_not_new() -> None:
     source = ["id", "DBT_change_type", "more", "dbt_unique_key"]
-    not_stored = ["dbt_change_type", "dbt_unique_key"]
+    not_stored = ("dbt_change_type", "dbt_unique_key")
     assert detect_schema_change(source, ["id"], not_stored) == {"new": ["more"], "removed": []}
     # Nor are they removed from where they never were.
     assert detect_schema_change(["id"], ["id"], not_stored) == {"new": [], "removed": []}
