@@ -129,7 +129,7 @@ class SparkEvolveAdapter(SparkAdapter):
         try:
             answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
         except DbtRuntimeError as exc:
-            explained = running_node().explained(exc)
+            explained = running_node().explained_statement(exc)
             if explained is exc:
                 raise
             raise explained from exc

@@ -89,11 +89,18 @@ class Node:
             self.explanation = self._explained(error)
         return self.explanation
 
+    def explained_statement(self, error: Exception) -> Exception:
+        """Return the error of a statement as ``explained`` does; if cancelled, with what readers see."""
+        load = self.load
+        if not isinstance(error, RunCancelledError):
+            return self.explained(error)
+        if load is None or not load.is_published or error.is_published is not None:
+            return error
+        return RunCancelledError(error.undone, str(load.target), load.is_visible)
+
     def _explained(self, error: Exception) -> Exception:
-        if isinstance(error, RunCancelledError):
-            return self._cancelled(error)
-        if isinstance(error, AfterLoadError):
-            # It says what readers see.
+        if isinstance(error, AfterLoadError | RunCancelledError):
+            # They say what readers see.
             return error
         if isinstance(error, ConnectionLostError) and self.outcome is None:
             # Whether the statement has taken effect nobody knows, and the error says so.
@@ -107,13 +114,6 @@ class Node:
                 "replaced since, by a hook of this run or by another writer. Nothing was loaded."
             )
         return error
-
-    def _cancelled(self, error: RunCancelledError) -> RunCancelledError:
-        """Return an error that also says what readers of the table see, where that is known."""
-        load = self.load
-        if load is None or not load.is_published or error.is_published is not None:
-            return error
-        return RunCancelledError(error.undone, str(load.target), load.is_visible)
 
 
 _RUNNING: ContextVar[Node | None] = ContextVar("sparkevolve_node", default=None)

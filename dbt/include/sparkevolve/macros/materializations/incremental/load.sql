@@ -12,7 +12,7 @@
     {% if not is_staged %}
       {% set run.query = sparkevolve__batch_query(target_relation, settings, base) %}
     {% endif %}
-    {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping) %}
+    {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping | list) %}
     {% do sparkevolve__log_detected(target_relation, detected) %}
     {% do sparkevolve__check_schema_change(target_relation, detected, settings) %}
     {% if not is_staged %}
