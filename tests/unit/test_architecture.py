@@ -287,3 +287,30 @@ def test_tests_touch_no_private_members() -> None:
     assert {
         file: names for file, names in found.items() if names and file not in TOUCHING_PRIVATE_MEMBERS
     } == {}
+
+
+def test_what_tests_import_from_each_other_is_there() -> None:
+    """A functional test that cannot be imported is noticed here, and not only when Spark has started."""
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    missing = [
+        f"{path.relative_to(ROOT)}: {node.module}.{alias.name}"
+        for path in files
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ImportFrom) and within(str(node.module), "tests")
+        for alias in node.names
+        if alias.name not in defined(ROOT / f"{str(node.module).replace('.', '/')}.py")
+    ]
+    assert missing == []
+
+
+def defined(path: Path) -> set[str]:
+    """Return the names that a module has, its imports among them."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        else:
+            names |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names

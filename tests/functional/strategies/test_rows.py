@@ -6,15 +6,17 @@ from typing import Any
 import pytest
 
 from tests.functional.harness import Run, Scenario
-from tests.functional.samples import NEW, OLD, OVERWRITTEN, PUBLISH, history
-
-APPENDED = [(1, "a", 10, None), (2, "B", None, 7), (2, "b", 20, None), (3, "C", None, 8)]
-
-REPLACED = [(1, "a", 10, None), (2, "B", None, 7), (3, "C", None, 8)]
-
-KEPT = [(1, "a", 10, None), (2, "B", 20, 7), (3, "C", None, 8)]
-
-V_NOT_UPDATED = [(1, "a", 10, None), (2, "b", 20, 7), (3, "C", None, 8)]
+from tests.functional.samples import (
+    APPENDED,
+    KEPT,
+    NEW,
+    OLD,
+    OVERWRITTEN,
+    PUBLISH,
+    REPLACED,
+    V_NOT_UPDATED,
+    history,
+)
 
 
 def loads(run: Run) -> list[str]:
