@@ -4,6 +4,9 @@ import ast
 import re
 from pathlib import Path
 
+from dbt.adapters.sparkevolve.model_config import KNOWN
+from dbt.adapters.sparkevolve.settings import DOCUMENTED
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dbt-tests.md"
 
@@ -154,3 +157,14 @@ def _texts(path: Path) -> list[str]:
             parts = [part.value if isinstance(part, ast.Constant) else "…" for part in node.values]
             found.append("".join(str(part) for part in parts))
     return found
+
+
+def test_the_table_of_settings_is_what_the_code_says() -> None:
+    """Each row of a setting, in the order of the code; the other rows are of dbt's own settings."""
+    rows = [f"| `{s.key}` | {s.default_text} | {s.meaning} |" for s in DOCUMENTED]
+    lines = (ROOT / "docs" / "settings.md").read_text().splitlines()
+    start = lines.index("| setting | default | meaning |") + 2
+    table = lines[start : lines.index("", start)]
+    assert table[: len(rows)] == rows
+    others = [name for line in table[len(rows) :] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert set(others) <= KNOWN

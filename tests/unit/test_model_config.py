@@ -7,7 +7,7 @@ import pytest
 from dbt.adapters.sparkevolve.errors import ModelConfigError
 from dbt.adapters.sparkevolve.model_config import (
     FOREIGN,
-    SETTINGS,
+    KNOWN,
     check,
     other_primary_key,
     settings_without_effect,
@@ -63,7 +63,7 @@ def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        *({name: None} for name in sorted(SETTINGS | set(FOREIGN))),
+        *({name: None} for name in sorted(KNOWN | set(FOREIGN))),
         {"owner": "x"},
         # another word, or a part of a setting's name that is one itself
         *({name: "x"} for name in ("option", "partition", "column_name", "column_names", "column_type")),
@@ -153,7 +153,7 @@ def test_settings_of_other_adapters_are_named_with_what_to_do_instead() -> None:
         "maintenance job of yours.",
         "`delete_condition` has no effect with sparkevolve: delete in a post-hook.",
     ]
-    assert not set(FOREIGN) & SETTINGS
+    assert not set(FOREIGN) & KNOWN
 
 
 @pytest.mark.parametrize(

@@ -4,49 +4,26 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError
+from dbt.adapters.sparkevolve.settings import DOCUMENTED, Strategy
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean, is_slip
 
 # Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
-SETTINGS = frozenset(
+KNOWN = frozenset(
     {
-        "audits",
-        "buckets",
-        "clustered_by",
-        "column_renames",
-        "commit_retries",
-        "file_format",
-        "full_refresh_schema",
-        "incremental_predicates",
-        "location_root",
-        "merge_exclude_columns",
-        "merge_update_columns",
-        "nested_evolution",
-        "options",
-        "partition_by",
-        "publish",
-        "relax_not_null",
-        "removed_columns",
+        *(setting.key for setting in DOCUMENTED),
         "sql_header",
-        "tblproperties",
-        "type_widening",
-        "unmappable_types",
         # dbt's
         "batch_size",
         "begin",
         "column_types",
         "concurrent_batches",
         "contract",
-        "event_time",
         "full_refresh",
         "grants",
-        "incremental_strategy",
         "lookback",
         "materialized",
-        "on_schema_change",
-        "persist_docs",
         "post_hook",
         "pre_hook",
-        "unique_key",
     }
 )
 # Words that a project may well use for settings of its own, although one letter makes them another's.
@@ -118,15 +95,13 @@ FOREIGN: dict[str, str] = {
     "copy_grants": "grants stay with the table",
 }
 
-# Settings that mean something in some strategies only.
+# Settings that mean something in some strategies only, by each of their names.
 _STRATEGIES = {
-    "incremental_predicates": ("delete+insert", "merge", "microbatch"),
-    "predicates": ("delete+insert", "merge", "microbatch"),
-    "merge_update_columns": ("merge",),
-    "merge_exclude_columns": ("merge",),
+    key: setting.strategies
+    for setting in DOCUMENTED
+    for key in (setting.key, setting.other_key)
+    if key and setting.strategies
 }
-
-_SCALARS = (str, int, float, bool)
 
 
 def settings_without_effect(given: Iterable[str]) -> list[str]:
@@ -168,7 +143,7 @@ def settings_without_effect_in(strategy: str, given: Iterable[str]) -> list[str]
     """Return what to say of settings that the strategy of an incremental model passes over, in order."""
     return [
         f"`{name}` has no effect with the incremental_strategy {strategy}: it is for "
-        f"{', '.join(_STRATEGIES[name])}."
+        f"{', '.join(map(str, _STRATEGIES[name]))}."
         for name in given
         if name in _STRATEGIES and strategy not in _STRATEGIES[name]
     ]
@@ -186,10 +161,10 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
     Raises:
         ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
     """
-    known = {*SETTINGS, *_OTHERS, *FOREIGN, *fields}
+    known = {*KNOWN, *_OTHERS, *FOREIGN, *fields}
     for name in given:
         near = None if name in known or name in _OWN or name.startswith("_") else closest(name, known)
-        if near in SETTINGS and is_slip(name, str(near)):
+        if near in KNOWN and is_slip(name, str(near)):
             raise ModelConfigError(
                 name, given[name], node, f"There is no such setting. {did_you_mean(str(near))}"
             )
@@ -201,66 +176,16 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
             "It is not run: Spark runs one statement in a call, and what it sets would stay for other "
             "models. Use `server_side_parameters` of the profile, or a pre_hook.",
         )
-    for name, is_right, wanted in _RULES:
-        value = config.get(name)
-        if value is not None and not is_right(value):
-            raise ModelConfigError(name, value, node, f"It has to be {wanted}.")
+    for setting in DOCUMENTED:
+        value, kind = config.get(setting.key), setting.kind
+        if kind.is_checked_everywhere and value is not None and not kind.accepts(value):
+            raise ModelConfigError(setting.key, value, node, kind.remedy)
     for name in config.get("tblproperties") or ():
         if str(name).lower().startswith("sparkevolve."):
             raise ModelConfigError(
                 "tblproperties", name, node, "Properties with this prefix are kept by sparkevolve itself."
             )
-    if config.get("incremental_strategy") == "insert_overwrite" and config.get("partition_by") == []:
+    if config.get("incremental_strategy") == Strategy.INSERT_OVERWRITE and config.get("partition_by") == []:
         raise ModelConfigError(
             "partition_by", [], node, "Leave it out if the whole table is to be overwritten."
         )
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and value.strip() != ""
-
-
-def _are_names(value: Any) -> bool:
-    listed = [value] if isinstance(value, str) else value
-    return isinstance(listed, list | tuple) and len(listed) > 0 and all(map(_is_name, listed))
-
-
-def _are_names_or_none(value: Any) -> bool:
-    return value == [] or _are_names(value)
-
-
-def _is_key(value: Any) -> bool:
-    # dbt takes both for no key.
-    return value in ([], "") or _are_names(value)
-
-
-def _are_properties(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(
-        _is_name(name) and isinstance(text, _SCALARS) for name, text in value.items()
-    )
-
-
-def _are_renames(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(_is_name(o) and _is_name(n) for o, n in value.items())
-
-
-def _are_docs(value: Any) -> bool:
-    # dbt passes over other names than `relation` and `columns`.
-    return isinstance(value, Mapping) and all(isinstance(is_on, bool) for is_on in value.values())
-
-
-_NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
-_RULES = (
-    ("unique_key", _is_key, _NAMES),
-    ("merge_update_columns", _are_names, _NAMES),
-    ("merge_exclude_columns", _are_names, _NAMES),
-    ("partition_by", _are_names_or_none, "a column, a transform such as `days(ts)`, or a list of these"),
-    ("clustered_by", _are_names, _NAMES),
-    ("event_time", _is_name, "the name of a column"),
-    ("location_root", _is_name, "a location, such as `s3://bucket/folder`"),
-    ("file_format", _is_name, "the name of a format, such as `iceberg`"),
-    ("tblproperties", _are_properties, "a mapping of names to texts, numbers or booleans"),
-    ("options", _are_properties, "a mapping of names to texts, numbers or booleans"),
-    ("column_renames", _are_renames, "a mapping of old to new names"),
-    ("persist_docs", _are_docs, "a mapping of `relation` and `columns` to true or false"),
-)

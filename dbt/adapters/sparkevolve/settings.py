@@ -194,6 +194,7 @@ class Setting:
         meaning: what it is for, in one line of the documentation.
         other_key: another name of it, which goes before the key.
         second_key: another name of it, which goes after the key.
+        strategies: those in which it has an effect; empty for all.
         null_is_unset: whether `null` means that it is not set, where a text such as `null` is a value.
     """
 
@@ -203,6 +204,7 @@ class Setting:
     default_text: str
     meaning: str
     other_key: str = ""
+    strategies: tuple[Strategy, ...] = ()
     null_is_unset: bool = True
     second_key: str = ""
 
@@ -236,11 +238,14 @@ def _setting(
     *,
     key: str = "",
     other_key: str = "",
+    strategies: tuple[Strategy, ...] = (),
     null_is_unset: bool = True,
     second_key: str = "",
 ) -> Any:
     """Return a field of ``IncrementalSettings`` that a user can set, under its own name or ``key``."""
-    setting = Setting(key, kind, default, default_text, meaning, other_key, null_is_unset, second_key)
+    setting = Setting(
+        key, kind, default, default_text, meaning, other_key, strategies, null_is_unset, second_key
+    )
     return field(default_factory=lambda: kind.read(default), metadata={"setting": setting})
 
 
@@ -268,16 +273,14 @@ class IncrementalSettings:
         _one_of("ignore", "fail", *ADDING),
         "ignore",
         "`ignore`",
-        "see below",
+        "what happens to new and removed columns, see [below](#on_schema_change)",
         null_is_unset=False,
     )
     strategy: Strategy = _setting(  # noqa: RUF009  # it makes a field
         _STRATEGY,
         None,
         "`delete+insert` with a `unique_key`, else `append`",
-        "also `merge`, `insert_overwrite` (with `partition_by`, which has to be what the table is "
-        "partitioned by, the partitions that the batch has rows for, else the whole table) and "
-        "`microbatch` (the window of the batch). `delete+insert` and `merge` without a key append",
+        "also `merge`, `insert_overwrite` and `microbatch`, see [Strategies](strategies.md)",
         key="incremental_strategy",
     )
     unique_key: tuple[str, ...] = _setting(
@@ -285,59 +288,61 @@ class IncrementalSettings:
         None,
         "none",
         "a string or a list; any case, any name, with or without backticks. NULL equals NULL, and structs "
-        "are compared by the names of their fields. Not unique is fine: all rows of a key are replaced",
+        "are compared by the names of their fields. It need not be unique: all rows of a key are replaced",
     )
     predicates: tuple[str, ...] = _setting(
         _CONDITIONS,
         None,
         "none",
-        "a list of SQL conditions on the table that limit what the DELETE or the MERGE looks at: name "
-        "columns with `DBT_INTERNAL_DEST.`, which `merge` needs; `DBT_INTERNAL_SOURCE` works in `merge` "
-        "only, subqueries in `delete+insert` only. With `microbatch` they limit what is removed in the "
-        "window. Other strategies warn that they have no effect. A row that a condition excludes stays, "
-        "also if its key is in the batch",
+        "a list of SQL conditions that limit which rows of the table are replaced, see "
+        "[Strategies](strategies.md#incremental_predicates)",
         key="incremental_predicates",
         other_key="predicates",
+        strategies=(*KEYED, Strategy.MICROBATCH),
     )
     merge_update_columns: tuple[str, ...] = _setting(
         _COLUMNS,
         None,
         "all",
-        "the columns that `merge` updates in a row that is there; any case. `delete+insert` with a key "
-        "refuses it, since it replaces whole rows; elsewhere it has no effect, and a warning says so",
+        "the columns that `merge` updates in an existing row; any case. `delete+insert` with a key refuses "
+        "it, since it replaces whole rows; elsewhere it has no effect, and a warning says so",
+        strategies=(Strategy.MERGE,),
     )
     merge_exclude_columns: tuple[str, ...] = _setting(
         _COLUMNS,
         None,
         "none",
-        "the columns that `merge` does not update there; else as `merge_update_columns`",
+        "the columns that `merge` leaves as they are in an existing row; one of the two may be set",
+        strategies=(Strategy.MERGE,),
     )
     removed_columns: str = _setting(
         _one_of("null", "keep"),
         "null",
         "`null`",
         "the value of a column that the model no longer returns, in rows that `delete+insert` replaces: "
-        "NULL, or with `keep` what the replaced row has. See below",
+        "NULL, or with `keep` the value in the replaced row, see "
+        "[Strategies](strategies.md#removed_columns-keep)",
     )
     publish: str = _setting(
         _one_of("branch", "direct"),
         "branch",
         "`branch`",
-        "all of a run becomes visible in one commit; `direct` writes statement by statement, see below",
+        "everything that a run does becomes visible in one commit; `direct` writes statement by statement, "
+        "see [Publication](publication.md)",
     )
     audits: tuple[str, ...] = _setting(
         _CONDITIONS,
         None,
         "none",
         "a list of SQL predicates that every loaded row must satisfy before it becomes visible; NULL does "
-        "not satisfy",
+        "not satisfy one, see [Publication](publication.md#audits)",
     )
     full_refresh_schema: str = _setting(
         _one_of("keep", "replace"),
         "keep",
         "`keep`",
-        "what `--full-refresh` does with columns that the model no longer returns: they stay and are padded; "
-        "`replace` takes the model's columns only",
+        "what `--full-refresh` does with columns that the model no longer returns: they stay and are "
+        "padded; `replace` takes the model's columns only",
     )
     type_widening: bool = _setting(
         _SWITCH,
@@ -358,7 +363,7 @@ class IncrementalSettings:
         _SWITCH,
         True,
         "`true`",
-        "the same rules inside structs, lists and maps; `false` refuses a nested difference",
+        "apply the same rules inside structs, lists and maps; `false` refuses a nested difference",
         null_is_unset=False,
     )
     unmappable_types: str = _setting(
@@ -374,14 +379,14 @@ class IncrementalSettings:
         None,
         "none",
         "`{old: new}`: a rename that keeps the field id and all values; `{'address.zip': 'postcode'}` "
-        "inside a struct; a name with a dot in it may stand in backticks. Does nothing once it is done. "
+        "inside a struct; a name with a dot in it may stand in backticks. Has no effect once it is done. "
         "Downstream readers that still use the old name are yours to change",
     )
     commit_retries: int = _setting(
         _COUNT,
         4,
         "4",
-        "how often a commit is tried again, of the schema or of the rows, when another writer was faster",
+        "how often a commit, of the schema or of the rows, is tried again when another writer was faster",
         null_is_unset=False,
     )
     tblproperties: Mapping[str, str] = _setting(
@@ -389,34 +394,34 @@ class IncrementalSettings:
         None,
         "format version 2, merge-on-read (not in version 1), the last 100 metadata files",
         "properties of the table; what is added or changed later is set by the next run, in the schema "
-        "commit. None is taken away, and a `format-version` other than the table's is refused",
+        "commit. None is removed, and a `format-version` other than the table's is refused",
     )
     partition_by: tuple[str, ...] = _setting(
         _PARTS,
         None,
         "none",
-        "a column, a transform of Iceberg's such as `days(ts)`, or a list of these, when the table is made",
+        "a column, a transform such as `days(ts)`, or a list of these",
         second_key="partitioned_by",  # dbt-athena's name
     )
     clustered_by: tuple[str, ...] = _setting(
-        _COLUMNS, None, "none", "with `buckets`, the columns whose hash parts the table, when it is made"
+        _COLUMNS, None, "none", "with `buckets`, the columns whose hash tells a row's bucket"
     )
-    buckets: str | None = _setting(_ANY, None, "none", "the number of these parts")
+    buckets: str | None = _setting(_ANY, None, "none", "with `clustered_by`, the number of buckets")
     location: str | None = _setting(
         _LOCATION,
         None,
-        "the catalog's",
-        "the folder in which the table's own is made",
+        "where the catalog puts it",
+        "the folder in which the table gets a folder of its name",
         key="location_root",
     )
     options: Mapping[str, object] = _setting(
-        _OPTIONS, None, "none", "as in dbt-spark, when the table is made; `tblproperties` reach it later too"
+        _OPTIONS, None, "none", "as in dbt-spark; `tblproperties` reach a table later too"
     )
     event_time: str | None = _setting(
         _COLUMN,
         None,
         "none",
-        "dbt's: the column by which `microbatch` tells what is in the window of a batch",
+        "with `microbatch`, the column that tells which rows are in the window of a batch",
     )
     adds_again: bool = False
     is_sampled_empty: bool = False
@@ -455,9 +460,9 @@ class IncrementalSettings:
         Raises:
             ModelSettingError: a value cannot be one, or two settings contradict each other.
         """
-        file_format = config.get("file_format") or ICEBERG
+        file_format = config.get(FILE_FORMAT.key) or ICEBERG
         if file_format != ICEBERG:
-            raise ModelSettingError("file_format", file_format, node, f"Allowed are: {ICEBERG}.")
+            raise ModelSettingError(FILE_FORMAT.key, file_format, node, f"Allowed are: {ICEBERG}.")
         if config.get("on_schema_change") == "sync_all_columns":
             raise SettingsConflictError(
                 ["on_schema_change"],
@@ -473,7 +478,7 @@ class IncrementalSettings:
         for names_, text in given._conflicts(node, has_window=start is not None):
             raise SettingsConflictError(names_, node, text)
 
-        strategy, docs = given.strategy, config.get("persist_docs") or {}
+        strategy, docs = given.strategy, config.get(PERSIST_DOCS.key) or {}
         has_key = strategy in KEYED and bool(given.unique_key)
         # A full refresh of a microbatch model is one in its first batch only; the others may do as much.
         asked = config.get("full_refresh")
@@ -589,3 +594,20 @@ def _settings_of(cls: type) -> dict[str, Setting]:
 
 SETTINGS = _settings_of(IncrementalSettings)
 """What a user can set, by the name of the field."""
+
+FILE_FORMAT = Setting(
+    "file_format",
+    _FORMAT,
+    ICEBERG,
+    "`iceberg`",
+    "required by an incremental model; others may use another one",
+)
+PERSIST_DOCS = Setting(
+    "persist_docs",
+    _DOCS,
+    None,
+    "none",
+    "`{relation: true, columns: true}`: store the descriptions in the table",
+)
+DOCUMENTED = (*SETTINGS.values(), FILE_FORMAT, PERSIST_DOCS)
+"""All settings that are described here, in the order of the documentation."""
