@@ -33,12 +33,12 @@ demo: $(VENV)/.installed ## Load five releases of a data set, keep every column,
 .PHONY: test
 test: $(VENV)/.installed-dev ## Before each commit, a few minutes: unit tests, and the core of the functional ones
 	$(PYTEST) --dist worksteal tests/unit
-	$(PYTEST) --dist loadscope -m core tests/functional
+	$(PYTEST) --dist loadscope --no-loadscope-reorder -m core tests/functional
 
 .PHONY: test-all
 test-all: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
 	$(PYTEST) --dist worksteal tests/unit
-	$(PYTEST) --dist loadscope tests/functional
+	$(PYTEST) --dist loadscope --no-loadscope-reorder tests/functional
 
 .PHONY: test-unit
 test-unit: $(VENV)/.installed-dev ## The tests that need no Java, a few seconds

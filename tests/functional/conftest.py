@@ -39,6 +39,17 @@ SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -X
 # dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
 enable_test_caching()
 
+# The modules that take longest begin, so that no worker is left alone with one of them at the end.
+LONGEST = (
+    "strategies/test_rows.py",
+    "failures/test_crashes.py",
+    "failures/test_cancellation.py",
+    "catalogs/test_embedded_catalog.py",
+    "failures/test_soak.py",
+    "settings/test_spark_settings.py",
+    "publication/test_parallel_runs.py",
+    "publication/test_writers_in_any_order.py",
+)
 
 METADATA_FILES = pytest.StashKey[MetadataFiles]()
 
@@ -54,6 +65,12 @@ def metadata_files(
     pytestconfig.stash[METADATA_FILES] = files
     yield files
     parser.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest modules first; the others, and the tests of a module, stay in their order."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(place)))
 
 
 @pytest.hookimpl(tryfirst=True)
