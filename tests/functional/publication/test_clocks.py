@@ -8,8 +8,8 @@ from typing import Any
 import pyiceberg.table.update
 import pytest
 
-from dbt.adapters.sparkevolve.iceberg import catalog
-from dbt.adapters.sparkevolve.load import incremental, planning
+from dbt.adapters.sparkevolve.iceberg import base
+from dbt.adapters.sparkevolve.load import batches, runner
 from tests.functional.harness import Scenario
 
 MINUTE = 60_000
@@ -29,7 +29,7 @@ def shift(monkeypatch: pytest.MonkeyPatch, milliseconds: int) -> None:
     shifted = SimpleNamespace(
         time=lambda: time.time() + milliseconds / 1000, sleep=time.sleep, monotonic=time.monotonic
     )
-    for module in (catalog, incremental, planning):
+    for module in (base, batches, runner):
         monkeypatch.setattr(module, "time", shifted)
 
 
