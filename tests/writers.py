@@ -270,7 +270,7 @@ class Writers(RuleBasedStateMachine):
     @contextmanager
     def ours(self) -> Iterator[None]:
         """Be us: have our clock, and meet whoever waits to commit directly before us."""
-        commit = self.lake._catalog.commit_table
+        commit = self.lake.access.opened.commit_table
 
         def commit_table(*args: Any, **kwargs: Any) -> Any:
             intruder, self.intruder = self.intruder, None
@@ -279,7 +279,10 @@ class Writers(RuleBasedStateMachine):
             with clock(self.ours_ahead_ms):
                 return commit(*args, **kwargs)
 
-        with mock.patch.object(self.lake._catalog, "commit_table", commit_table), clock(self.ours_ahead_ms):
+        with (
+            mock.patch.object(self.lake.access.opened, "commit_table", commit_table),
+            clock(self.ours_ahead_ms),
+        ):
             yield
 
     # --- what others do

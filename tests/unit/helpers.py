@@ -120,7 +120,7 @@ def answering(lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch, *answers: E
     ``"ok"`` commits, an exception is raised instead of the commit, and one whose text begins with ``lost``
     after it.
     """
-    catalog = lake._catalog
+    catalog = lake.access.opened
     real, waiting, calls = catalog.commit_table, list(answers), []
 
     def commit_table(*args: object, **kwargs: object) -> object:

@@ -145,15 +145,16 @@ def test_a_publication_that_is_under_way_is_what_the_catalog_says(
         cancellation = Cancellation()
         gateway = IcebergCatalog(settings, cancellation)
         base = gateway.base(target, lambda: None)
-        commit = gateway._commit
+        commit = gateway.access.opened.commit_table
 
-        def late(*args: Any, commit: Any = commit, how: Any = cancellation, is_lost: bool = is_lost) -> None:
+        def late(*args: Any, commit: Any = commit, how: Any = cancellation, is_lost: bool = is_lost) -> Any:
             in_a_thread(how.cancel)
-            commit(*args)
+            answer = commit(*args)
             if is_lost:
                 raise ConnectionResetError("the answer is lost")
+            return answer
 
-        monkeypatch.setattr(gateway, "_commit", late)
+        monkeypatch.setattr(gateway.access.opened, "commit_table", late)
         assert gateway.publish(target, base, "b", 4, lambda: None) == Published.YES
         assert rows(other) == ([1, 2] if not is_lost else [1, 2, 3])
         table = other.load_table("db.t")
@@ -177,7 +178,7 @@ def test_a_publication_that_failed_is_not_tried_again(
         in_a_thread(cancellation.cancel)
         raise ConnectionResetError("it never arrived")
 
-    monkeypatch.setattr(gateway, "_commit", fail)
+    monkeypatch.setattr(gateway.access.opened, "commit_table", fail)
     with pytest.raises(RunCancelledError):
         gateway.publish(target, base, "b", 4, lambda: None)
     assert len(calls) == 1

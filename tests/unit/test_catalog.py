@@ -55,9 +55,10 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-from dbt.adapters.sparkevolve.iceberg import catalog as gateway
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg import access
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -916,7 +917,7 @@ def test_a_table_is_dropped_where_purging_is_forbidden(
     def purge_table(name: object) -> None:
         raise ForbiddenError("NotAuthorized: purge")
 
-    monkeypatch.setattr(lake._catalog, "purge_table", purge_table)
+    monkeypatch.setattr(lake.access.opened, "purge_table", purge_table)
     with pytest.raises(FilesLeftError) as raised:
         lake.purge(target)
     assert "(NotAuthorized: purge)" in raised.value.msg
@@ -932,8 +933,8 @@ def test_a_table_that_cannot_be_dropped_either_says_why(
     def forbid(name: object) -> None:
         raise ForbiddenError("NotAuthorized")
 
-    monkeypatch.setattr(lake._catalog, "purge_table", forbid)
-    monkeypatch.setattr(lake._catalog, "drop_table", forbid)
+    monkeypatch.setattr(lake.access.opened, "purge_table", forbid)
+    monkeypatch.setattr(lake.access.opened, "drop_table", forbid)
     with pytest.raises(ForbiddenError):
         lake.purge(target)
     assert lake.table_names("db") == {"t"}
@@ -949,12 +950,12 @@ def test_pyiceberg_s_own_configuration_is_left_out_and_told(
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{elsewhere}")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__POOL_PRE_PING", "nonsense")
     told: list[str] = []
-    monkeypatch.setattr(gateway.logger, "warning", told.append)
+    monkeypatch.setattr(access.logger, "warning", told.append)
     settings = resolve("lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "flag": 1}, tmp_path)
     opened = IcebergCatalog(settings)
     assert opened.table_names("db") == frozenset()
     assert opened.namespace_exists("db") is False
-    assert opened._catalog.properties == settings.pyiceberg
+    assert opened.access.opened.properties == settings.pyiceberg
     assert told == [
         "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__LAKE__…) has settings "
         "for a catalog `lake`: pool-pre-ping, warehouse. They are not used, since Spark would not see them. "
@@ -1096,13 +1097,13 @@ def test_whether_a_change_was_made_is_not_known_if_the_catalog_is_silent(
     cause = OSError("lost")
 
     def commit_table(*args: object, **kwargs: object) -> object:
-        def load(relation: SparkEvolveRelation) -> Table:
+        def load(*args: object) -> Table:
             raise OSError("still lost")
 
-        monkeypatch.setattr(lake, "load", load)
+        monkeypatch.setattr(lake.access.opened, "load_table", load)
         raise cause
 
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     with pytest.raises(SchemaCommitError) as raised:
         evolve(lake, target, deciding(columns("id int, n int")), 4)
     assert not raised.value.outcome_known
@@ -1121,7 +1122,7 @@ def test_a_busy_catalog_is_asked_again(
 ) -> None:
     """As often as the model says, for columns and for descriptions; then the error says what was not done."""
     target = make_table(columns("id int"))
-    real = getattr(lake._catalog, what)
+    real = getattr(lake.access.opened, what)
     answers: list[Exception] = []
 
     def answer(*args: object, **kwargs: object) -> object:
@@ -1129,7 +1130,7 @@ def test_a_busy_catalog_is_asked_again(
             raise answers.pop()
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(lake._catalog, what, answer)
+    monkeypatch.setattr(lake.access.opened, what, answer)
     answers += [busy, busy]
     evolve(lake, target, deciding(columns("id int, n int")), 2)
     assert ids(lake.load(target)) == {"id": 1, "n": 2}

@@ -27,7 +27,7 @@ def test_each_thread_has_a_connection_and_waits_for_the_lock_alone(tmp_path: Pat
     settings = resolve("lake", {}, tmp_path)
     lake = IcebergCatalog(settings)
     assert not lake.namespace_exists("n0")
-    inner = lake._catalog
+    inner = lake.access.opened
     pool = inner.engine.pool  # type: ignore[attr-defined]
     failures: list[Exception] = []
 
@@ -62,6 +62,6 @@ def test_a_postgresql_catalog_has_no_limit_either(monkeypatch: pytest.MonkeyPatc
     pytest.importorskip("psycopg2")
     uri = "postgresql+psycopg2://me:hidden-1@127.0.0.1:1/db"
     properties = {"type": "sql", "uri": uri, "warehouse": "w", "init_catalog_tables": "false"}
-    pool = IcebergCatalog(resolve("lake", properties, tmp_path))._catalog.engine.pool  # type: ignore[attr-defined]
+    pool = IcebergCatalog(resolve("lake", properties, tmp_path)).access.opened.engine.pool  # type: ignore[attr-defined]
     assert pool._max_overflow == -1
     assert pool._pre_ping, "a connection that a restart of the server has cut is opened again"

@@ -211,7 +211,7 @@ def test_a_branch_is_removed_only_where_it_was_seen(
     target = make_table(columns("id int"), [{"id": 1}])
     head = load(other).metadata.current_snapshot_id
     load(other).manage_snapshots().create_branch(head or 0, OURS).commit()
-    catalog = lake._catalog
+    catalog = lake.access.opened
     commit, required = catalog.commit_table, []
 
     def commit_table(table: Table, requirements: Any, updates: Any) -> Any:

@@ -29,7 +29,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnreadableQueryError,
 )
 from dbt.adapters.sparkevolve.evolution.detection import Detected
-from dbt.adapters.sparkevolve.iceberg import catalog as catalog_module
+from dbt.adapters.sparkevolve.iceberg import publication, retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -146,7 +146,7 @@ class Cache:
 
 @pytest.fixture(autouse=True)
 def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog_module, "_FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retry, "FIRST_WAIT_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -444,7 +444,7 @@ def test_a_base_that_has_expired_is_a_reason_to_begin_again(
 def test_a_base_that_has_expired_when_a_load_is_tried_again(
     run: Run, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog_module, "_FIRST_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(retry, "FIRST_WAIT_SECONDS", 0.0)
     load = start(ROW, unique_key="id")
     cut_off, first = load.steps[:2]
     run.runner.run_step(load, 0)
@@ -475,13 +475,13 @@ def test_a_conflict_without_retries_is_told_as_what_it_is(
     load = start(ROW, commit_retries=0)
     cut(other, load)
     insert(other, load)
-    real = lake._catalog.commit_table
+    real = lake.access.opened.commit_table
 
     def commit_table(*args: Any) -> Any:
         append(other.load_table("db.t"), [{"id": 9, "x": 9}])
         return real(*args)
 
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     with pytest.raises(PublishConflictError):
         run.runner.publish(load, is_last=True)
     assert xs(lake) == [1, 9]
@@ -500,7 +500,7 @@ def test_a_direct_load_and_an_empty_one_have_nothing_to_publish(
 def test_a_newer_table_is_published_through_spark(
     run: Run, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog_module, "NEWEST_FORMAT_TO_COMMIT", 1)
+    monkeypatch.setattr(publication, "NEWEST_FORMAT_TO_COMMIT", 1)
     load = start(ROW)
     statements = load.fast_forward
     cut(other, load)
@@ -914,7 +914,7 @@ def test_an_error_stays_what_it_is_if_the_catalog_does_not_answer(
     def load_table(*_: object) -> None:
         raise OSError("no catalog")
 
-    monkeypatch.setattr(lake._catalog, "load_table", load_table)
+    monkeypatch.setattr(lake.access.opened, "load_table", load_table)
     with pytest.raises(DbtRuntimeError) as raised:
         run.runner.run_step(load, len(load.steps) - 1)
     assert raised.value is error

@@ -124,8 +124,8 @@ def test_what_may_not_be_dropped_is_told_and_stays(
     def forbid(name: object) -> None:
         raise ForbiddenError("NotAuthorized: no")
 
-    monkeypatch.setattr(leftovers.catalog._catalog, "purge_table", forbid)
-    monkeypatch.setattr(leftovers.catalog._catalog, "drop_table", forbid)
+    monkeypatch.setattr(leftovers.catalog.access.opened, "purge_table", forbid)
+    monkeypatch.setattr(leftovers.catalog.access.opened, "drop_table", forbid)
     leftovers.batches.remove_abandoned(TARGET)
     assert leftovers.catalog.table_names("db") == {"t", LEFT.identifier}
     assert (warnings, leftovers.forgotten) == (

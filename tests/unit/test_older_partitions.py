@@ -10,7 +10,8 @@ from pyiceberg.types import IntegerType, StringType
 from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.older_partitions import (
     has_older_partitions,
     partition_values,

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def test_a_catalog_that_hides_a_schema_is_there(
     def forbid(*args: Any) -> bool:
         raise ForbiddenError("not for you")
 
-    monkeypatch.setattr(lake._catalog, "namespace_exists", forbid)
+    monkeypatch.setattr(lake.access.opened, "namespace_exists", forbid)
     lake.check()
 
 
@@ -146,9 +147,14 @@ class Failing:
 @pytest.fixture
 def watch(settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch) -> Watch:
     """A watch over a server that has answered once, with short pauses."""
-    monkeypatch.setattr(outages, "_LONGEST_PAUSE_SECONDS", 0.01)
-    made = Watch(settings, 5, Cancellation())
-    made._is_file = False
+    return watching(settings, monkeypatch, 5, Cancellation())
+
+
+def watching(
+    settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch, seconds: float, cancellation: Cancellation
+) -> Watch:
+    monkeypatch.setattr(outages, "LONGEST_PAUSE_SECONDS", 0.01)
+    made = Watch(replace(settings, sqlite_file=None), seconds, cancellation)
     made.ask(Failing(0))
     return made
 
@@ -157,8 +163,10 @@ def test_an_outage_during_a_run_is_waited_out(watch: Watch) -> None:
     assert watch.ask(Failing(20)) == "answer"
 
 
-def test_an_outage_is_not_waited_out_for_ever(watch: Watch) -> None:
-    watch._seconds = 1.2
+def test_an_outage_is_not_waited_out_for_ever(
+    settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = watching(settings, monkeypatch, 1.2, Cancellation())
     with within(4), pytest.raises(CatalogUnavailableError) as error:
         watch.ask(Failing(10**9), "It was not done")
     assert error.value.waited_seconds >= 1.2
@@ -171,8 +179,12 @@ def test_an_outage_is_not_waited_out_for_ever(watch: Watch) -> None:
         watch.ask(Failing(10**9))
 
 
-def test_a_run_that_was_cancelled_does_not_wait(watch: Watch) -> None:
-    thread = threading.Thread(target=watch._cancellation.cancel)
+def test_a_run_that_was_cancelled_does_not_wait(
+    settings: CatalogSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancellation = Cancellation()
+    watch = watching(settings, monkeypatch, 5, cancellation)
+    thread = threading.Thread(target=cancellation.cancel)
     thread.start()
     thread.join()
     with within(1), pytest.raises(CatalogUnavailableError):
@@ -185,6 +197,11 @@ def test_another_error_is_handed_on_at_once(watch: Watch) -> None:
 
     with within(1), pytest.raises(ValueError, match="no outage"):
         watch.ask(fail)
+
+
+def served(settings: CatalogSettings, seconds: float = 60) -> IcebergCatalog:
+    """Return the catalog as one behind a server, that is waited for: a file is not."""
+    return IcebergCatalog(replace(settings, sqlite_file=None), None, seconds)
 
 
 @pytest.fixture
@@ -206,7 +223,7 @@ def rows(other: Catalog) -> list[int]:
 @pytest.mark.parametrize("retries", [0, 4])
 @pytest.mark.parametrize("is_made", [False, True])
 def test_a_publication_waits_for_a_catalog_that_restarts(
-    lake: IcebergCatalog,
+    settings: CatalogSettings,
     other: Catalog,
     target: SparkEvolveRelation,
     monkeypatch: pytest.MonkeyPatch,
@@ -214,15 +231,14 @@ def test_a_publication_waits_for_a_catalog_that_restarts(
     is_made: bool,
 ) -> None:
     """It goes away while the commit is made, or before, and comes back two seconds later."""
-    lake._watch._is_file = False
+    lake = served(settings)
     base = lake.base(target, lambda: None)
-    real_commit, real_load = lake._commit, lake._catalog.load_table
+    real_commit, real_load = lake.access.opened.commit_table, lake.access.opened.load_table
     away_until: list[float] = []
 
-    def commit(*args: Any) -> None:
+    def commit(*args: Any) -> Any:
         if away_until:
-            real_commit(*args)
-            return
+            return real_commit(*args)
         if is_made:
             real_commit(*args)
         away_until.append(time.monotonic() + 2)
@@ -233,8 +249,8 @@ def test_a_publication_waits_for_a_catalog_that_restarts(
             raise ConnectionRefusedError(111, "away")
         return real_load(*args)
 
-    monkeypatch.setattr(lake, "_commit", commit)
-    monkeypatch.setattr(lake._catalog, "load_table", load)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit)
+    monkeypatch.setattr(lake.access.opened, "load_table", load)
     assert lake.publish(target, base, "b", retries, lambda: None) == Published.YES
     assert rows(other) == [1, 2]
     assert set(other.load_table("db.t").metadata.refs) == {"main"}
@@ -242,15 +258,14 @@ def test_a_publication_waits_for_a_catalog_that_restarts(
 
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_a_publication_to_a_catalog_that_stays_away(
-    lake: IcebergCatalog,
+    settings: CatalogSettings,
     target: SparkEvolveRelation,
     monkeypatch: pytest.MonkeyPatch,
     is_sent: bool,
 ) -> None:
-    lake._watch._is_file = False
-    lake._watch._seconds = 1.2
+    lake = served(settings, 1.2)
     base = lake.base(target, lambda: None)
-    real_load = lake._catalog.load_table
+    real_load = lake.access.opened.load_table
     is_away = [not is_sent]
 
     def fail(*args: Any) -> Any:
@@ -260,8 +275,8 @@ def test_a_publication_to_a_catalog_that_stays_away(
     def load(*args: Any) -> Any:
         return fail() if is_away[0] else real_load(*args)
 
-    monkeypatch.setattr(lake, "_commit", fail)
-    monkeypatch.setattr(lake._catalog, "load_table", load)
+    monkeypatch.setattr(lake.access.opened, "commit_table", fail)
+    monkeypatch.setattr(lake.access.opened, "load_table", load)
     with within(6), pytest.raises((CatalogUnavailableError, PublishError)) as error:
         lake.publish(target, base, "b", 4, lambda: None)
     if is_sent:
@@ -278,15 +293,15 @@ def test_a_publication_to_a_catalog_that_stays_away(
 
 @pytest.mark.parametrize("what", ["descriptions", "branch"])
 def test_small_commits_wait_for_a_catalog_that_restarts(
-    lake: IcebergCatalog,
+    settings: CatalogSettings,
     other: Catalog,
     target: SparkEvolveRelation,
     monkeypatch: pytest.MonkeyPatch,
     what: str,
 ) -> None:
     """It closes the connection in the commit: once, and then time after time."""
-    lake._watch._is_file = False
-    real, calls = lake._catalog.commit_table, [ConnectionResetError("it goes away")]
+    lake = served(settings)
+    real, calls = lake.access.opened.commit_table, [ConnectionResetError("it goes away")]
 
     def commit_table(*args: Any) -> Any:
         if calls:
@@ -304,7 +319,7 @@ def test_small_commits_wait_for_a_catalog_that_restarts(
         return set(table.metadata.refs) if what == "branch" else table.properties.get("comment")
 
     before = found()
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     calls += [ConnectionResetError("it goes away")] * 9
     with pytest.raises(CatalogUnavailableError) as raised:
         change(1)
@@ -344,7 +359,7 @@ def test_whether_a_publication_is_known_not_to_be_made(
         raise left.pop(0)
 
     base = lake.base(target, lambda: None)
-    monkeypatch.setattr(lake, "_commit", fail)
+    monkeypatch.setattr(lake.access.opened, "commit_table", fail)
     with pytest.raises(PublishError) as error:
         lake.publish(target, base, "b", 1, lambda: None)
     head = other.load_table("db.t").metadata.refs["b"].snapshot_id

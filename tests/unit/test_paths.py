@@ -20,7 +20,7 @@ from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.renames import resolve_renames
-from dbt.adapters.sparkevolve.iceberg.catalog import table_facts
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from tests.unit.helpers import array, columns, mapping, struct
 from tests.unit.strategies import distinct, rebuilt
 

@@ -9,7 +9,7 @@ from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
 from pyiceberg.types import DecimalType, IcebergType, IntegerType, LongType, StringType
 
 from dbt.adapters.sparkevolve.errors import NotIcebergError, PublishError
-from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.iceberg import publication, retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -38,7 +38,7 @@ def no_fast_forward() -> None:
 
 @pytest.fixture(autouse=True)
 def _waits_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalog, "_FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retry, "FIRST_WAIT_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -357,14 +357,14 @@ def test_a_lost_answer_is_recognised_below_what_others_have_committed_since(
 ) -> None:
     base = lake.base(target, no_wap)
     loaded(other, "b", 2)
-    real = lake._catalog.commit_table
+    real = lake.access.opened.commit_table
 
     def commit_table(*args: object) -> object:
         real(*args)  # type: ignore[arg-type]
         append(other.load_table("db.t"), [{"id": 9}])
         raise OSError("lost")
 
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     assert publish(lake, base, retries=1) == Published.YES
     assert ids(lake) == [1, 2, 9]
 
@@ -413,14 +413,14 @@ def test_another_writer_between_the_look_and_the_commit_is_seen(
     """In the last attempt, too: it is a table that has moved, and no refusal."""
     base = lake.base(target, no_wap)
     loaded(other, "b", 2)
-    real, calls = lake._catalog.commit_table, []
+    real, calls = lake.access.opened.commit_table, []
 
     def commit_table(*args: object) -> object:
         calls.append(args)
         append(other.load_table("db.t"), [{"id": 9}])
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     assert publish(lake, base, retries=retries) == Published.MOVED
     assert len(calls) == 1
     assert ids(lake) == [1, 9]
@@ -432,14 +432,14 @@ def test_a_branch_that_somebody_still_writes_to_is_published_as_it_was_seen_or_n
 ) -> None:
     base = lake.base(target, no_wap)
     loaded(other, "b", 2)
-    real, late = lake._catalog.commit_table, [3]
+    real, late = lake.access.opened.commit_table, [3]
 
     def commit_table(*args: object) -> object:
         if late:
             append(other.load_table("db.t"), [{"id": late.pop()}], "b")
         return real(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(lake._catalog, "commit_table", commit_table)
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
     with pytest.raises(PublishError, match="branch b has changed"):
         publish(lake, base)
     assert ids(lake) == [1]
@@ -498,7 +498,7 @@ def test_of_two_runs_from_one_base_one_publishes(
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch, target: SparkEvolveRelation) -> SparkEvolveRelation:
     """A table of a format that is newer than what PyIceberg commits to."""
-    monkeypatch.setattr(catalog, "NEWEST_FORMAT_TO_COMMIT", 1)
+    monkeypatch.setattr(publication, "NEWEST_FORMAT_TO_COMMIT", 1)
     return target
 
 

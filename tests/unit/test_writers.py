@@ -10,7 +10,7 @@ from pyiceberg.expressions import In
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
-from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.load.load import Load
@@ -54,7 +54,7 @@ class PlainWriters(Writers):
 def test_writers_in_any_order(
     lake: IcebergCatalog, other: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(catalog, "_FIRST_WAIT_SECONDS", 0.001)
+    monkeypatch.setattr(retry, "FIRST_WAIT_SECONDS", 0.001)
     files = MetadataFiles(tmp_path)
     PlainWriters.outcomes.clear()
     run_state_machine_as_test(  # type: ignore[no-untyped-call]

@@ -8,8 +8,7 @@ import pytest
 from pyiceberg.types import StringType
 from sqlalchemy.engine import make_url
 
-from dbt.adapters.sparkevolve.iceberg import catalog
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg import columns, publication
 from tests.functional.harness import Scenario
 
 
@@ -63,26 +62,26 @@ def test_other_writers_are_met_at_each_commit(
     scenario.model("select 1 as id, 10 as v")
     scenario.run()
     scenario.model("select 1 as id, 11 as v, 'n' as n")
-    change, publish = catalog.commit_changes, IcebergCatalog._commit
-    columns, rows = ["theirs", "N"], [2]
+    change, publish = columns.commit_changes, publication.commit_in_time
+    names, rows = ["theirs", "N"], [2]
 
     def commit_changes(*args: Any) -> None:
-        if columns:
+        if names:
             with scenario.table().update_schema() as update:
-                update.add_column(columns.pop(0), StringType())
+                update.add_column(names.pop(0), StringType())
         change(*args)
 
-    def commit(self: IcebergCatalog, *args: Any) -> None:
+    def commit(*args: Any) -> None:
         if rows:
             table = scenario.table()
             row = {"id": rows.pop(), "v": 20}
             table.append(pa.Table.from_pylist([row], schema=table.schema().as_arrow()))
-        publish(self, *args)
+        publish(*args)
 
-    monkeypatch.setattr(catalog, "commit_changes", commit_changes)
-    monkeypatch.setattr(IcebergCatalog, "_commit", commit)
+    monkeypatch.setattr(columns, "commit_changes", commit_changes)
+    monkeypatch.setattr(publication, "commit_in_time", commit)
     run = scenario.run()
-    assert (columns, rows) == ([], [])
+    assert (names, rows) == ([], [])
     assert len(re.findall("CREATE BRANCH `sparkevolve_", run.log)) == 2
     assert scenario.field_ids() == {"id": 1, "v": 2, "theirs": 3, "N": 4}
     assert scenario.rows() == [(1, 11, None, "n"), (2, 20, None, None)]

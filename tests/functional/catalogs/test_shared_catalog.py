@@ -11,7 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, StringType
 
-from dbt.adapters.sparkevolve.iceberg import catalog
+from dbt.adapters.sparkevolve.iceberg import columns
 from tests.functional.harness import Scenario
 
 # A cached table never expires by itself.
@@ -76,7 +76,7 @@ def test_the_batch_reads_what_another_writer_has_committed(
 
 def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], None]) -> None:
     """Let another writer commit once, between the plan of our run and its commit."""
-    ours = catalog.commit_changes
+    ours = columns.commit_changes
     waiting = [other_writer]
 
     def commit(table: Table, *arguments: Any) -> None:
@@ -84,7 +84,7 @@ def commit_first(monkeypatch: pytest.MonkeyPatch, other_writer: Callable[[], Non
             waiting.pop()()
         ours(table, *arguments)
 
-    monkeypatch.setattr(catalog, "commit_changes", commit)
+    monkeypatch.setattr(columns, "commit_changes", commit)
 
 
 @pytest.mark.core
@@ -141,7 +141,7 @@ def test_the_other_writer_s_column_has_another_type(
 def test_another_writer_each_time(scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario.model("select 1 as id")
     scenario.run()
-    ours = catalog.commit_changes
+    ours = columns.commit_changes
     times: list[float] = []
 
     def commit(table: Table, *arguments: Any) -> None:
@@ -150,7 +150,7 @@ def test_another_writer_each_time(scenario: Scenario, lake: Catalog, monkeypatch
             update.add_column(f"b{len(times)}", StringType())
         ours(table, *arguments)
 
-    monkeypatch.setattr(catalog, "commit_changes", commit)
+    monkeypatch.setattr(columns, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as a", commit_retries=3)
     run = scenario.fail()
     assert (
@@ -170,13 +170,13 @@ def test_another_writer_each_time(scenario: Scenario, lake: Catalog, monkeypatch
 def test_the_answer_of_the_schema_commit_is_lost(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario.model("select 1 as id")
     scenario.run()
-    ours = catalog.commit_changes
+    ours = columns.commit_changes
 
     def commit(table: Table, *arguments: Any) -> None:
         ours(table, *arguments)
         raise OSError("the connection was reset")
 
-    monkeypatch.setattr(catalog, "commit_changes", commit)
+    monkeypatch.setattr(columns, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as n")
     run = scenario.run()
     assert f"{scenario.relation()}: add column `n` int" in run.log
@@ -192,7 +192,7 @@ def test_the_schema_commit_did_not_happen(scenario: Scenario, monkeypatch: pytes
     def commit(table: Table, *arguments: Any) -> None:
         raise OSError("the connection was reset")
 
-    monkeypatch.setattr(catalog, "commit_changes", commit)
+    monkeypatch.setattr(columns, "commit_changes", commit)
     scenario.model("select 1 as id, 2 as n, 3 as o")
     run = scenario.fail()
     assert (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = AdapterLogger("SparkEvolve")
 Result = TypeVar("Result")
 
-_LONGEST_PAUSE_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 2.0
 _DEFAULT_PORTS = {"postgresql": 5432, "http": 80, "https": 443, "thrift": 9083}
 
 
@@ -78,7 +78,7 @@ class Watch:
                         f"The catalog `{self._name}` is away ({reason}); waiting for it, at most "
                         f"{self._seconds:g} s"
                     )
-                self._cancellation.pause(min(0.1 * 2**number, _LONGEST_PAUSE_SECONDS))
+                self._cancellation.pause(min(0.1 * 2**number, LONGEST_PAUSE_SECONDS))
                 number += 1
             else:
                 self.has_answered = True

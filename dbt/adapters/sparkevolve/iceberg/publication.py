@@ -1,7 +1,9 @@
 """How the result of a run becomes visible, and what its table must be like for that."""
 
+from collections.abc import Callable
 from enum import Enum
 
+from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
@@ -16,11 +18,19 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.types import IcebergType
 
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
+from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import is_widening
-from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved
+from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, commit_in_time, retry, wait_seconds
+from dbt.adapters.sparkevolve.messages import outage
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+
+
+_DROP_RETRIES = 4
 
 
 class Published(Enum):
@@ -132,3 +142,106 @@ def publication(
 def removal(branch: str) -> RemoveSnapshotRefUpdate:
     """Return the update that removes a branch."""
     return RemoveSnapshotRefUpdate.model_validate({"ref-name": branch})
+
+
+def publish(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    base: Base,
+    branch: str,
+    retries: int,
+    fast_forward: Callable[[], None],
+    elapsed_ms: Callable[[], int] = lambda: 0,
+    overwritten_spec: int | None = None,
+) -> Published:
+    """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
+
+    There is none if nothing was loaded. Nor is there if the table's branch is no longer at the base, or
+    if the branch is not the one that the run has cut off: that stays then. Whether a commit whose answer
+    was lost was made is seen in the catalog.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        base: what the run started from.
+        branch: where the batch was loaded.
+        retries: how often to try again when somebody else has changed something else of the table, or
+            the answer was lost.
+        fast_forward: moves the table's branch through Spark, for a table that PyIceberg cannot commit to.
+        elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
+        overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
+
+    Raises:
+        PublishError: the catalog refused, or it is not known whether it did.
+    """
+    last: Exception | None = None
+    tried: int | None = None
+    number = outages = 0
+    # Whether what was tried may have taken effect; whether it may do so even after a look at the table.
+    is_unknown = is_under_way = False
+    # Once more than there are attempts, to see what has become of the last one.
+    while number < retries + 2:
+        try:
+            table = access.load(relation)
+            refs = table.metadata.refs
+            current = refs[base.ref].snapshot_id if base.ref in refs else None
+            is_unknown = is_under_way
+            if tried is not None and descends_from(table, current, tried):
+                return Published.YES
+            if has_moved(table.metadata, base) or not is_as_cut(refs.get(branch)):
+                return Published.MOVED
+            if number > retries:
+                break
+            head = refs[branch].snapshot_id
+            if not can_read(table.metadata, head):
+                return Published.MOVED
+            if overwritten_spec is not None and overwrote_other_partitions(
+                table, head, base.cut_at, overwritten_spec
+            ):
+                return Published.MOVED
+            if not has_news(table, head, base.cut_at):
+                return Published.NOTHING_NEW
+            access.cancellation.check("The batch was not published", str(relation), False)
+            tried = head
+            if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+                fast_forward()
+            else:
+                seen_ms = written_ms(table.metadata, head) + elapsed_ms()
+                commit_in_time(access, table, *publication(table.metadata, base, branch, head), seen_ms)
+            return Published.YES
+        except RunCancelledError:
+            raise
+        except CatalogUnavailableError as exc:
+            # It was waited for.
+            if tried is None:
+                undone = f"The batch was not published: readers of {relation} see the rows that were there"
+                raise access.watch.error(exc.reason, undone, exc.waited_seconds) from exc
+            raise PublishError(str(relation), str(exc.msg).rstrip("."), tried, base.ref) from exc
+        except Exception as exc:
+            last = exc
+            is_unknown = True
+            if outage(exc) is not None:
+                # The catalog may carry out later what it has not answered.
+                is_under_way = is_under_way or tried is not None
+                if outages < MOST_OUTAGES:
+                    # No conflict: what waits for the catalog is the next look at the table.
+                    access.cancellation.pause(wait_seconds(outages))
+                    outages += 1
+                    continue
+            if number <= retries:
+                access.cancellation.pause(wait_seconds(number))
+        number += 1
+    unknown = tried if is_unknown else None
+    raise PublishError(str(relation), answer(access, last), unknown, base.ref) from last
+
+
+def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> None:
+    """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
+
+    def attempt(table: Table) -> None:
+        metadata = table.metadata
+        if branch in metadata.refs and metadata.format_version <= NEWEST_FORMAT_TO_COMMIT:
+            seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
+            commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
+
+    retry(access, relation, attempt, _DROP_RETRIES, wanted="A branch of {} could not be removed")

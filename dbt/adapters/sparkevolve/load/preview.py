@@ -8,7 +8,8 @@ from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, table_facts
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.load.loading import plan_batch, plan_data, plan_table
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.queries import Queries

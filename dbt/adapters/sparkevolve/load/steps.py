@@ -13,7 +13,8 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     TableChangedError,
 )
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, wait_seconds
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
 from dbt.adapters.sparkevolve.spark.interface import Spark

@@ -1,0 +1,208 @@
+"""How a catalog is reached: opened at first use, asked in limited time, and its tables looked up."""
+
+import threading
+
+from dbt.adapters.base.relation import BaseRelation
+from dbt.adapters.events.logging import AdapterLogger
+from pydantic import ValidationError as InvalidModel
+from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType
+from pyiceberg.exceptions import (
+    NoSuchNamespaceError,
+    NoSuchPropertyException,
+    NoSuchTableError,
+    ValidationError,
+)
+from pyiceberg.table import Table
+from pyiceberg.utils.config import Config
+from sqlalchemy.engine import Engine, create_engine
+
+from dbt.adapters.sparkevolve.cancellation import Cancellation
+from dbt.adapters.sparkevolve.errors import (
+    CatalogUnavailableError,
+    ForeignCatalogError,
+    NotIcebergError,
+    UnreadableTableError,
+)
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.outages import Watch
+from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, what_is_invalid
+from dbt.adapters.sparkevolve.relation import namespace, table_identifier
+
+logger = AdapterLogger("SparkEvolve")
+
+
+class CatalogAccess:
+    """One catalog, and the way to it.
+
+    Safe to share between threads: PyIceberg's catalogs keep no state of a table, and the connection pool
+    of a SQL catalog is shared by design.
+
+    Attributes:
+        settings: the catalog's.
+        cancellation: what stops all that is done.
+        watch: how it is asked.
+    """
+
+    def __init__(self, settings: CatalogSettings, cancellation: Cancellation, timeout_seconds: float) -> None:
+        """Open nothing yet.
+
+        Args:
+            settings: the catalog's.
+            cancellation: what stops all that is done.
+            timeout_seconds: how long the catalog may be away, or silent.
+        """
+        self.settings = settings
+        self.cancellation = cancellation
+        self.watch = Watch(settings, timeout_seconds, cancellation)
+        self._lock = threading.Lock()
+        self._opened: Catalog | None = None
+
+    @property
+    def name(self) -> str:
+        """The catalog's name."""
+        return self.settings.name
+
+    @property
+    def opened(self) -> Catalog:
+        """PyIceberg's catalog, opened at first use."""
+        with self._lock:
+            if self._opened is None:
+                self.settings.prepare()
+                self._opened = self._open()
+                _give_each_thread_a_connection(self._opened)
+            return self._opened
+
+    def _open(self) -> Catalog:
+        """Open the catalog as the profile says, and say what of it does not reach both sides.
+
+        PyIceberg's own configuration is left out: Spark knows nothing of it, so the two would differ.
+        """
+        settings = self.settings
+        elsewhere = Config().get_catalog_config(settings.name)
+        if elsewhere:
+            logger.warning(
+                "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__"
+                f"{settings.name.upper()}__…) has settings for a catalog `{settings.name}`: "
+                f"{', '.join(sorted(elsewhere))}. They are not used, since Spark would not see them. Put "
+                "what is needed into `catalog_properties` of the profile, such as with env_var()."
+            )
+        if settings.differences:
+            logger.warning(settings.differences)
+        return AVAILABLE_CATALOGS[CatalogType(settings.kind)](settings.name, dict(settings.pyiceberg))
+
+    def check(self) -> None:
+        """See whether the catalog answers, unless it has answered before.
+
+        Raises:
+            CatalogUnavailableError: it does not, or it refuses the profile's user.
+        """
+        if self.watch.has_answered:
+            return
+        try:
+            catalog = self.watch.ask(lambda: self.opened)
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            reason = refusal(exc)
+            if reason is None:
+                raise
+            self.watch.has_answered = False
+            raise self.watch.error(reason) from exc
+        try:
+            # Some are not asked anything when they are opened.
+            self.watch.ask(lambda: catalog.namespace_exists(("default",)), is_waited_out=False)
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            logger.debug(f"The catalog `{self.name}` does not tell whether it has a certain schema: {exc}")
+
+    def check_after(self, error: Exception) -> None:
+        """See whether the catalog is away, after a statement of Spark's that may have failed for that.
+
+        Raises:
+            CatalogUnavailableError: it is.
+        """
+        if not may_be_outage_in_spark(str(error)):
+            return
+        try:
+            self.watch.ask(lambda: self.opened.namespace_exists(("default",)), is_waited_out=False)
+        except CatalogUnavailableError as exc:
+            raise exc from error
+        except Exception as exc:
+            logger.debug(f"Why a statement failed cannot be looked up in the catalog: {exc}")
+
+    def load(self, relation: BaseRelation) -> Table:
+        """Return the table, as it is in the catalog now.
+
+        Raises:
+            ForeignCatalogError: it is in another catalog.
+            NotIcebergError: the catalog has no such table.
+            UnreadableTableError: it has one whose metadata PyIceberg cannot read.
+        """
+        self.refuse_foreign(relation)
+        table = self.find(relation)
+        if table is None:
+            raise NotIcebergError(str(relation), self.name)
+        return table
+
+    def refuse_foreign(self, relation: BaseRelation) -> None:
+        """See whether a relation is in this catalog.
+
+        Raises:
+            ForeignCatalogError: it is in another one.
+        """
+        if relation.database not in (None, self.name):
+            raise ForeignCatalogError(str(relation), str(relation.database), self.name)
+
+    def find(self, relation: BaseRelation) -> Table | None:
+        """Return the table, or None if the catalog has no such table: a view, another format, or nothing.
+
+        Raises:
+            UnreadableTableError: it has one whose metadata PyIceberg cannot read.
+        """
+        if relation.database not in (None, self.name) or not (relation.schema and relation.identifier):
+            return None
+        try:
+            return self.watch.ask(lambda: self.opened.load_table(table_identifier(relation)))
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except NoSuchPropertyException:
+            # What a Hive metastore's or Glue's other tables look like to PyIceberg.
+            return None
+        except (ValidationError, InvalidModel) as exc:
+            # From a file it is the one, with the other as its cause, and from a REST catalog the other.
+            raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
+
+    def find_readable(self, relation: BaseRelation) -> Table | None:
+        """Return the table; None also if PyIceberg cannot read its metadata, and Spark has to be asked."""
+        try:
+            return self.find(relation)
+        except UnreadableTableError as exc:
+            logger.debug(exc.msg)
+            return None
+
+    def table_names(self, schema: str) -> frozenset[str]:
+        """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
+        try:
+            listed = self.watch.ask(lambda: self.opened.list_tables(namespace(schema)))
+            return frozenset(identifier[-1] for identifier in listed)
+        except NoSuchNamespaceError:
+            return frozenset()
+
+    def namespace_exists(self, schema: str) -> bool:
+        """Tell whether the catalog has the schema ``schema``."""
+        return self.watch.ask(lambda: self.opened.namespace_exists(namespace(schema)))
+
+
+def _give_each_thread_a_connection(catalog: Catalog) -> None:
+    """Let no thread wait for another's connection to the database of a SQL catalog.
+
+    PyIceberg 0.12 leaves SQLAlchemy's default, 15 connections for all threads. A thread that gets none within
+    30 s fails, while each of the others may wait longer for the lock of a SQLite file. A thread has one
+    connection at the most, so there are never more of them than threads.
+    """
+    engine = getattr(catalog, "engine", None)
+    if isinstance(engine, Engine):
+        own = create_engine(engine.url, echo=engine.echo, pool_pre_ping=True, max_overflow=-1)
+        catalog.engine = own  # type: ignore[attr-defined]
+        engine.dispose()

@@ -1,0 +1,143 @@
+"""Changes of a table's columns and their descriptions, each in one commit, tried again until it is made."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from dbt.adapters.base.relation import BaseRelation
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from dbt.adapters.sparkevolve.errors import CommitConflictError, SchemaCommitError, TableChangedError
+from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, NEWEST_FORMAT_TO_COMMIT
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
+from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
+
+
+def evolve(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    decide: Callable[[Schema, TableFacts], EvolutionPlan],
+    retries: int,
+    *,
+    source: Schema,
+    invocation_id: str,
+    base: Base | None = None,
+    seen_ms: int = 0,
+) -> EvolutionPlan:
+    """Make all changes of a plan in one commit, with a record of it; without changes, make no commit.
+
+    Each attempt loads the table directly before it decides and commits, so what another writer, or an
+    attempt whose answer was lost, has done in the meantime is neither done twice nor undone.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        decide: returns the plan for the table's current schema; raises to refuse.
+        retries: how often to try again after a conflict.
+        source: the schema of the batch, for the record.
+        invocation_id: of the dbt command, for the record.
+        base: what the run started from, if it has to be the same table still.
+        seen_ms: a time that a clock of other writers has passed, in milliseconds since the epoch.
+
+    Returns:
+        The plan that was carried out, with the changes that were made by this call.
+
+    Raises:
+        NotIcebergError: the catalog has no such table.
+        TableChangedError: another table has taken the name since ``base``.
+        CommitConflictError: each attempt met another writer.
+        SchemaCommitError: the catalog refused the changes.
+    """
+    tried: EvolutionPlan | None = None
+    lost: Exception | None = None
+    outages = 0
+
+    def attempt(table: Table) -> EvolutionPlan:
+        nonlocal tried, lost, outages
+        if base is not None and not is_same_table(table.metadata, base):
+            raise TableChangedError(str(relation), ())
+        plan = decide(table.schema(), table_facts(table))
+        if lost is not None and tried is not None:
+            if not plan.changes:
+                # The catalog had committed before its answer was lost.
+                return replace(plan, changes=tried.changes)
+            outages += 1
+            if outage(lost) is None or outages > MOST_OUTAGES:
+                raise SchemaCommitError(str(relation), tried.changes, answer(access, lost)) from lost
+        if plan.changes:
+            access.cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
+        tried = plan
+        try:
+            access.watch.limited(
+                lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms)
+            )
+        except Exception as exc:
+            if is_conflict_in_pyiceberg(exc):
+                raise
+            lost = exc
+            try:
+                again = access.load(relation)
+            except Exception:
+                said = answer(access, exc)
+                raise SchemaCommitError(str(relation), plan.changes, said, outcome_known=False) from exc
+            return attempt(again)
+        return plan
+
+    try:
+        return retry(access, relation, attempt, retries)
+    except CommitConflictError as exc:
+        # The last conflict may have been with what is wanted here, or with our own commit.
+        now = access.load(relation)
+        plan = decide(now.schema(), table_facts(now))
+        if not plan.changes:
+            return plan
+        raise CommitConflictError(
+            str(relation), exc.attempts, answer_of(exc.__cause__), plan.changes
+        ) from exc.__cause__
+
+
+def set_docs(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    comment: str | None,
+    column_docs: Mapping[str, str],
+    retries: int,
+    through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
+) -> None:
+    """Store descriptions that differ from what the table has; without a difference make no commit.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        comment: the table's description, or None to leave it as it is.
+        column_docs: descriptions by folded column name; columns that the table lacks are left out.
+        retries: how often to try again after a conflict.
+        through_spark: stores them in a table that PyIceberg cannot commit to: that of the table, if it
+            is not None, and those of columns by their exact names.
+    """
+
+    def attempt(table: Table) -> None:
+        changed = {
+            field.name: column_docs[fold(field.name)]
+            for field in table.schema().fields
+            if fold(field.name) in column_docs and column_docs[fold(field.name)] != (field.doc or "")
+        }
+        new_comment = comment is not None and comment != table.properties.get(COMMENT_PROPERTY, "")
+        if not changed and not new_comment:
+            return
+        access.cancellation.check(f"The descriptions of {relation} were not stored")
+        wanted = comment if new_comment else None
+        if through_spark is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+            through_spark(wanted, changed)
+        else:
+            access.watch.limited(lambda: commit_docs(table, wanted, changed))
+
+    retry(access, relation, attempt, retries, wanted="The descriptions of {} could not be stored")

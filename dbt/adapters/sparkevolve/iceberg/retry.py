@@ -1,0 +1,93 @@
+"""How a commit is tried again: after another writer's, and after an outage of the catalog."""
+
+import random
+from collections.abc import Callable
+from typing import TypeVar
+
+from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
+from pyiceberg.table import Table
+from pyiceberg.table.update import TableRequirement, TableUpdate
+
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, CommitConflictError
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.guards import commit
+from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
+
+Result = TypeVar("Result")
+
+FIRST_WAIT_SECONDS = 0.05
+_LONGEST_WAIT_SECONDS = 5.0
+# How often a commit is tried again whose catalog went away and came back; conflicts count apart.
+MOST_OUTAGES = 3
+
+
+def wait_seconds(attempt: int) -> float:
+    """Return how long to wait after attempt number ``attempt``: twice as long each time, with jitter."""
+    return random.uniform(0.5, 1.0) * min(FIRST_WAIT_SECONDS * 2.0**attempt, _LONGEST_WAIT_SECONDS)
+
+
+def retry(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    attempt: Callable[[Table], Result],
+    retries: int,
+    wanted: str = "The columns of {} could not be changed",
+) -> Result:
+    """Return what an attempt returns, which is made again after a conflict or an outage.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        attempt: makes the commit to the table, which is loaded directly before each attempt.
+        retries: how often to try again after a conflict.
+        wanted: what has not been done if there is an error, with {} for the table.
+
+    Raises:
+        CommitConflictError: each attempt met another writer.
+        CatalogUnavailableError: the catalog is away, and stays so.
+    """
+    undone = wanted.format(relation)
+    conflicts = outages = 0
+    while True:
+        try:
+            return attempt(access.load(relation))
+        except CatalogUnavailableError as exc:
+            # It was waited for.
+            raise access.watch.error(exc.reason, undone, exc.waited_seconds) from exc
+        except DbtRuntimeError:
+            raise
+        except Exception as exc:
+            reason = outage(exc)
+            if is_conflict_in_pyiceberg(exc):
+                if conflicts == retries:
+                    said = answer_of(exc)
+                    raise CommitConflictError(str(relation), retries + 1, said, wanted=wanted) from exc
+                access.cancellation.pause(wait_seconds(conflicts))
+                conflicts += 1
+            elif reason is None:
+                raise
+            elif outages == MOST_OUTAGES:
+                raise access.watch.error(reason, undone) from exc
+            else:
+                undone = f"{wanted.format(relation)}, as far as is known; the next run finds out"
+                # What waits for the catalog is the next look at the table.
+                access.cancellation.pause(wait_seconds(outages))
+                outages += 1
+
+
+def commit_in_time(
+    access: CatalogAccess,
+    table: Table,
+    requirements: tuple[TableRequirement, ...],
+    updates: tuple[TableUpdate, ...],
+    seen_ms: int = 0,
+) -> None:
+    """Commit, see ``guards.commit``; no answer of the catalog is waited for without end."""
+    access.watch.limited(lambda: commit(table, requirements, updates, seen_ms=seen_ms))
+
+
+def answer(access: CatalogAccess, exc: BaseException | None) -> str:
+    """Return what a catalog has answered, in short, or that it did not."""
+    reason = outage(exc) if exc is not None else None
+    return answer_of(exc) if reason is None else str(access.watch.error(reason).msg).rstrip(".")
