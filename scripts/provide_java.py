@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from dbt.adapters.sparkevolve.errors import JavaNotFoundError
-from dbt.adapters.sparkevolve.spark.session import provide_java
+from dbt.adapters.sparkevolve.spark.java import provide_java
 
 try:
     provide_java()

@@ -15,7 +15,7 @@ from dbt_common.tests import enable_test_caching
 from pyiceberg.catalog import Catalog, load_catalog
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, resolve
-from dbt.adapters.sparkevolve.spark.session import EXTENSIONS
+from dbt.adapters.sparkevolve.spark.session_config import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
 from tests.functional.intruders import intrude as intrude
 from tests.functional.java_parser import JavaParser

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from dbt.adapters.sparkevolve.spark.session import provide_java
+from dbt.adapters.sparkevolve.spark.java import provide_java
 
 HOST = "127.0.0.1"
 

@@ -17,11 +17,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
 from tests.functional.servers import HOST, Server, ServerError, ServerProcess, free_port
 
 MAIN_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
-ICEBERG_VERSION = "1.12.0"
-SQLITE_JDBC = "org.xerial:sqlite-jdbc:3.50.3.0"
 
 
 def installed_spark_home() -> Path:
@@ -41,11 +41,10 @@ def spark_versions(spark_home: Path) -> tuple[str, str]:
     raise ServerError(f"no spark-hive-thriftserver jar in {spark_home / 'jars'}")
 
 
-def iceberg_packages(spark_home: Path | None = None, version: str = ICEBERG_VERSION) -> list[str]:
+def iceberg_packages(spark_home: Path | None = None) -> list[str]:
     """Return the coordinates of the Iceberg runtime that fits Spark, and of SQLite's driver."""
-    spark, scala = spark_versions(spark_home or installed_spark_home())
-    minor = ".".join(spark.split(".")[:2])
-    return [f"org.apache.iceberg:iceberg-spark-runtime-{minor}_{scala}:{version}", SQLITE_JDBC]
+    spark, _ = spark_versions(spark_home or installed_spark_home())
+    return [iceberg_runtime(spark), JDBC_DRIVERS["sqlite"]]
 
 
 def local_jar(package: str) -> Path | None:

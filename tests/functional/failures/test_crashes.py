@@ -9,7 +9,7 @@ from py4j.protocol import Py4JJavaError
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
-from dbt.adapters.sparkevolve.spark.session import translated
+from dbt.adapters.sparkevolve.spark.session_errors import translated
 from tests.functional.harness import Scenario
 from tests.functional.servers import java
 from tests.functional.worker import Worker

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.spark.session import jar_folders
+from dbt.adapters.sparkevolve.spark.jars import jar_folders
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]

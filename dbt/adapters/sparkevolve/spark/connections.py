@@ -16,7 +16,8 @@ from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, StatementError
 from dbt.adapters.sparkevolve.messages import server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
-from dbt.adapters.sparkevolve.spark.session import SESSIONS, SessionHandle
+from dbt.adapters.sparkevolve.spark.session import SESSIONS
+from dbt.adapters.sparkevolve.spark.session_handle import SessionHandle
 from dbt.adapters.sparkevolve.spark.sql_settings import changes_settings, check_settings, value_instead
 from dbt.adapters.sparkevolve.spark.thrift import open_thrift
 

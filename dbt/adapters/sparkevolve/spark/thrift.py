@@ -16,7 +16,7 @@ from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError
 from dbt.adapters.sparkevolve.messages import is_result_without_columns, server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
-from dbt.adapters.sparkevolve.spark.session import literal_value
+from dbt.adapters.sparkevolve.spark.bindings import literal_value
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:

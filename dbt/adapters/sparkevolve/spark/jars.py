@@ -1,0 +1,81 @@
+"""Which jars Spark needs for Iceberg and its catalog, and which of them an earlier run has downloaded."""
+
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.sparkevolve.errors import UnsupportedVersionError
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS
+
+logger = AdapterLogger("SparkEvolve")
+
+# Iceberg's Spark runtime by Spark line: the newest that there is for it. 1.11 is the oldest whose JDBC
+# catalog can share a SQLite file (apache/iceberg #15462), and it needs Java 17.
+ICEBERG_RUNTIMES = {
+    "3.5": "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+    "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
+    "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
+}
+# A jar that has not grown for so long is not being written any more.
+_STALLED_SECONDS = 5
+
+
+def iceberg_runtime(spark_version: str) -> str:
+    """Return the Maven coordinates of the Iceberg runtime for a Spark version such as ``4.1.4``.
+
+    Raises:
+        UnsupportedVersionError: there is no runtime for it.
+    """
+    line = ".".join(spark_version.split(".")[:2])
+    try:
+        return ICEBERG_RUNTIMES[line]
+    except KeyError:
+        raise UnsupportedVersionError(
+            "Spark",
+            spark_version,
+            ", ".join(ICEBERG_RUNTIMES),
+            "Iceberg has no runtime for it. Install one of these, such as `pip install 'pyspark>=4.1,<4.2'`.",
+        ) from None
+
+
+def resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
+    """Return the files of ``packages`` in Spark's Ivy folder, or nothing unless each one is there.
+
+    Only for packages known to need no others, and files that are whole: another process may still be writing.
+    """
+    alone = {*ICEBERG_RUNTIMES.values(), *JDBC_DRIVERS.values()}
+    if not set(packages) <= alone:
+        return []
+    names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
+    for folder in jar_folders(ivy_home):
+        jars = [folder / name for name in names]
+        if all(zipfile.is_zipfile(jar) for jar in jars):
+            return jars
+    return []
+
+
+def remove_broken_jars(packages: Sequence[str], ivy_home: Path) -> None:
+    """Remove jars that a run which was killed has written in part: Ivy takes what is there, ever after.
+
+    The directory of a jar is at its end, so one that has it is whole. One that another process is writing
+    has just changed, and is left alone.
+    """
+    for package in packages:
+        group, artifact, version, *_ = [*package.split(":"), "", ""]
+        for folder in jar_folders(ivy_home):
+            cached = folder.parent / "cache" / group / artifact / "jars" / f"{artifact}-{version}.jar"
+            for jar in (folder / f"{group}_{artifact}-{version}.jar", cached):
+                try:
+                    if time.time() - jar.stat().st_mtime > _STALLED_SECONDS and not zipfile.is_zipfile(jar):
+                        jar.unlink()
+                        logger.info(f"Removed {jar}, which is not a whole jar: it is downloaded again")
+                except OSError:
+                    continue
+
+
+def jar_folders(ivy_home: Path) -> list[Path]:
+    """Return the folders in which Spark's Ivy keeps jars, below its home."""
+    return [ivy_home / "jars", *sorted(ivy_home.glob(".ivy2*/jars"))]

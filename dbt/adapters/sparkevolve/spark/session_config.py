@@ -1,0 +1,64 @@
+"""The settings that an in-process session is started with."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
+from dbt.adapters.sparkevolve.iceberg import embedded
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, remove_broken_jars, resolved_jars
+
+EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+def session_config(
+    settings: CatalogSettings, spark_config: Mapping[str, Any], spark_version: str, base_dir: Path
+) -> dict[str, str]:
+    """Return all settings of the session; the profile's ``spark_config`` wins over ours.
+
+    Jars are the exception: what the user names is loaded beside what the catalog needs, and a user's own
+    Iceberg runtime takes the place of ours.
+    """
+    own = {str(key): property_text(value) for key, value in spark_config.items()}
+    named = own.get("spark.jars.packages", "").split(",")
+    packages = [package.strip() for package in named if package.strip()]
+    brought = ",".join(own.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
+    if "iceberg-spark-runtime" not in brought:
+        packages.append(iceberg_runtime(spark_version))
+    for package in settings.packages:
+        if package.split(":")[1] not in brought:
+            packages.append(package)
+    config = {
+        "spark.app.name": "dbt-sparkevolve",
+        "spark.master": "local[*]",
+        "spark.ui.enabled": "false",
+        # dbt's own output is what the user reads.
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's own, and what catalogs and object stores call their secrets: event logs have the settings.
+        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
+        # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": f"file://{base_dir / embedded.FOLDER / 'spark-warehouse'}",
+        "spark.sql.extensions": EXTENSIONS,
+        "spark.sql.defaultCatalog": settings.name,
+        # Otherwise Spark replaces ${...} in any text, descriptions included.
+        "spark.sql.variable.substitute": "false",
+        **settings.spark,
+        **own,
+    }
+    ivy_home = Path(config.get("spark.jars.ivy") or Path.home())
+    remove_broken_jars(packages, ivy_home)
+    jars = resolved_jars(packages, ivy_home)
+    if jars:
+        # Resolved by an earlier run: Ivy would look again, say so in twenty lines, and need the network.
+        config["spark.jars"] = ",".join(filter(None, [own.get("spark.jars"), *map(str, jars)]))
+        config.pop("spark.jars.packages", None)
+    elif packages:
+        config["spark.jars.packages"] = ",".join(packages)
+    if EXTENSIONS not in config["spark.sql.extensions"]:
+        config["spark.sql.extensions"] += f",{EXTENSIONS}"
+    return config

@@ -1,0 +1,67 @@
+"""What an exception out of PySpark means, and whether Spark's process has ended."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
+from dbt.adapters.sparkevolve.messages import is_spark_stopped, is_without_answer, short_message
+from dbt.adapters.sparkevolve.redaction import safe
+
+# Java lets an exception be its own cause.
+_MOST_CAUSES = 20
+
+
+def translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
+    """Return what dbt shows of an exception that came out of PySpark."""
+    message, cause = _answer(exc)
+    if _has_ended(message, cause):
+        return SessionEndedError(sql, short_message(message) or type(cause).__name__)
+    return StatementError(short_message(message) or type(cause).__name__, sql)
+
+
+@contextmanager
+def alive() -> Generator[None, None, None]:
+    """Say of calls of Java, other than statements, that Spark has ended if that is why they fail."""
+    try:
+        yield
+    except Exception as exc:
+        message, cause = _answer(exc)
+        if _has_ended(message, cause):
+            raise SessionEndedError("", short_message(message) or type(cause).__name__) from safe(exc)
+        raise
+
+
+def _answer(exc: Exception) -> tuple[str, Exception]:
+    """Return an exception's text, and what to judge it by: Java may have ended before it is asked for it."""
+    try:
+        return _message_of(exc), exc
+    except Exception as unanswered:
+        return str(unanswered), unanswered
+
+
+def _has_ended(message: str, exc: Exception) -> bool:
+    """Tell whether an exception means that Spark's process has ended, or is about to."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+
+    if isinstance(exc, (ConnectionError, Py4JNetworkError)) or is_spark_stopped(message):
+        return True
+    return type(exc) is Py4JError and is_without_answer(message)
+
+
+def _message_of(exc: Exception) -> str:
+    """Return the text of an exception and of its causes, in the way that Java prints them.
+
+    py4j raises a class of its own for what PySpark does not translate, Iceberg's exceptions and those that
+    Spark has wrapped for another thread among it; their text is often that of the cause alone.
+    """
+    from pyspark.errors import PySparkException
+
+    java = getattr(exc, "java_exception", None)
+    if java is None or isinstance(exc, PySparkException):
+        return str(exc)
+    texts = [str(java.toString())]
+    while len(texts) < _MOST_CAUSES and (java := java.getCause()) is not None:
+        texts.append(f"Caused by: {java.toString()}")
+    return "\n".join(texts)
