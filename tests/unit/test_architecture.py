@@ -235,7 +235,6 @@ def test_the_wheel_has_every_file_of_the_package() -> None:
 TOUCHING_PRIVATE_MEMBERS = {
     "functional/interrupted.py",
     "unit/test_branches.py",
-    "unit/test_catalog_properties.py",
     "unit/test_guards.py",
     "unit/test_incremental.py",
     "unit/test_leftovers.py",

@@ -1,16 +1,15 @@
-"""The properties of a catalog by the names that PyIceberg and Spark have for them; pure.
+"""Which properties of a catalog PyIceberg and Spark know, and by which names: a property is one row here.
 
-A profile may name a property as either of the two does. What only one of them knows is named in ``lacking``.
+A profile may name a property as either of the two does; ``translation.py`` says it to both.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from dbt.adapters.sparkevolve.suggestions import closest
 
 # Both know these by one name.
-_SAME = frozenset(
+SAME = frozenset(
     [
         "type",
         "uri",
@@ -46,33 +45,9 @@ _SAME = frozenset(
     ]
 )
 
-# PyIceberg's name -> Spark's, the values being the same.
-_SPARK_NAMES = {
-    "s3.proxy-uri": "http-client.proxy-endpoint",
-    "s3.signer.uri": "signer.uri",
-    "s3.signer.endpoint": "signer.endpoint",
-    "s3.sse-kms-key-id": "s3.sse.key",
-    "s3.role-arn": "client.assume-role.arn",
-    "s3.role-session-name": "client.assume-role.session-name",
-    "client.role-arn": "client.assume-role.arn",
-    "client.role-session-name": "client.assume-role.session-name",
-    "adls.account-name": "adls.auth.shared-key.account.name",
-    "adls.account-key": "adls.auth.shared-key.account.key",
-    "init_catalog_tables": "jdbc.init-catalog-tables",
-}
 
-# The same the other way round, where Spark's is what the profile has.
-_PYICEBERG_NAMES = {
-    "http-client.proxy-endpoint": "s3.proxy-uri",
-    "signer.uri": "s3.signer.uri",
-    "signer.endpoint": "s3.signer.endpoint",
-    "s3.sse.key": "s3.sse-kms-key-id",
-    "client.assume-role.arn": "client.role-arn",
-    "client.assume-role.session-name": "client.role-session-name",
-    "adls.auth.shared-key.account.name": "adls.account-name",
-    "adls.auth.shared-key.account.key": "adls.account-key",
-    "jdbc.init-catalog-tables": "init_catalog_tables",
-}
+def _as_it_is(value: str) -> str:
+    return value
 
 
 def _milliseconds(seconds: str) -> str:
@@ -91,31 +66,63 @@ def _value(values: Mapping[str, str]) -> Callable[[str], str]:
     return lambda value: values[value.strip().lower()]
 
 
-# PyIceberg's name -> Spark's, and how its value is said there; the second one is the way back. A value that
-# cannot be said so raises.
-_SPARK_VALUES: dict[str, tuple[str, Callable[[str], str]]] = {
-    "s3.connect-timeout": ("http-client.apache.connection-timeout-ms", _milliseconds),
-    "s3.request-timeout": ("http-client.apache.socket-timeout-ms", _milliseconds),
-    "s3.force-virtual-addressing": ("s3.path-style-access", _opposite),
-    "s3.server-side-encryption": ("s3.sse.type", _value({"aes256": "s3", "aws:kms": "kms"})),
-    "s3.signer": ("s3.remote-signing-enabled", _value({"s3v4restsigner": "true"})),
-    "s3.anonymous": (
+@dataclass(frozen=True)
+class Renamed:
+    """A property that both know, each by a name of its own, and perhaps with values of its own.
+
+    Attributes:
+        pyiceberg: PyIceberg's name.
+        spark: Spark's name, below ``spark.sql.catalog.<name>``.
+        to_spark: says a value of PyIceberg's as Spark does; raises KeyError or ValueError if it cannot.
+        to_pyiceberg: the way back; None if a profile that has Spark's name means more by it.
+    """
+
+    pyiceberg: str
+    spark: str
+    to_spark: Callable[[str], str] = _as_it_is
+    to_pyiceberg: Callable[[str], str] | None = _as_it_is
+
+
+RENAMED = (
+    Renamed("s3.proxy-uri", "http-client.proxy-endpoint"),
+    Renamed("s3.signer.uri", "signer.uri"),
+    Renamed("s3.signer.endpoint", "signer.endpoint"),
+    Renamed("s3.sse-kms-key-id", "s3.sse.key"),
+    Renamed("s3.role-arn", "client.assume-role.arn", to_pyiceberg=None),
+    Renamed("s3.role-session-name", "client.assume-role.session-name", to_pyiceberg=None),
+    Renamed("client.role-arn", "client.assume-role.arn"),
+    Renamed("client.role-session-name", "client.assume-role.session-name"),
+    Renamed("adls.account-name", "adls.auth.shared-key.account.name"),
+    Renamed("adls.account-key", "adls.auth.shared-key.account.key"),
+    Renamed("init_catalog_tables", "jdbc.init-catalog-tables"),
+    Renamed("s3.connect-timeout", "http-client.apache.connection-timeout-ms", _milliseconds, _seconds),
+    Renamed("s3.request-timeout", "http-client.apache.socket-timeout-ms", _milliseconds, _seconds),
+    Renamed("s3.force-virtual-addressing", "s3.path-style-access", _opposite, _opposite),
+    Renamed(
+        "s3.server-side-encryption",
+        "s3.sse.type",
+        _value({"aes256": "s3", "aws:kms": "kms"}),
+        _value({"s3": "AES256", "kms": "aws:kms"}),
+    ),
+    Renamed(
+        "s3.signer",
+        "s3.remote-signing-enabled",
+        _value({"s3v4restsigner": "true"}),
+        _value({"true": "S3V4RestSigner"}),
+    ),
+    Renamed(
+        "s3.anonymous",
         "client.credentials-provider",
         _value({"true": "software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvider"}),
+        None,
     ),
-    "schema_version": ("jdbc.schema-version", str.upper),
-}
-_PYICEBERG_VALUES: dict[str, tuple[str, Callable[[str], str]]] = {
-    "http-client.apache.connection-timeout-ms": ("s3.connect-timeout", _seconds),
-    "http-client.apache.socket-timeout-ms": ("s3.request-timeout", _seconds),
-    "s3.path-style-access": ("s3.force-virtual-addressing", _opposite),
-    "s3.sse.type": ("s3.server-side-encryption", _value({"s3": "AES256", "kms": "aws:kms"})),
-    "s3.remote-signing-enabled": ("s3.signer", _value({"true": "S3V4RestSigner"})),
-    "jdbc.schema-version": ("schema_version", str.lower),
-}
+    Renamed("schema_version", "jdbc.schema-version", str.upper, str.lower),
+)
+TO_SPARK = {row.pyiceberg: row for row in RENAMED}
+TO_PYICEBERG = {row.spark: row for row in RENAMED if row.to_pyiceberg is not None}
 
 # What PyIceberg alone needs, and Spark's side has no part in.
-_QUIET_PYICEBERG = frozenset(
+QUIET_PYICEBERG = frozenset(
     [
         "echo",
         "pool_pre_ping",
@@ -125,20 +132,20 @@ _QUIET_PYICEBERG = frozenset(
     ]
 )
 
-_TRUST_STORE = "Java has its own trust store: -Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions"
-_AWS_ENVIRONMENT = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN for both"
+TRUST_STORE = "Java has its own trust store: -Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions"
+AWS_ENVIRONMENT = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN for both"
 _AWS_PROFILE = "set AWS_PROFILE for both"
 _AZURE_ENVIRONMENT = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET for both"
 _HADOOP = "set it as `spark.hadoop.…` in spark_config"
 
 # What PyIceberg knows and Spark does not -> what to do about it, or nothing that we know of.
-_NOT_IN_SPARK = {
+NOT_IN_SPARK = {
     "client.profile-name": _AWS_PROFILE,
     "s3.profile-name": _AWS_PROFILE,
     "glue.profile-name": _AWS_PROFILE,
-    "glue.access-key-id": _AWS_ENVIRONMENT,
-    "glue.secret-access-key": _AWS_ENVIRONMENT,
-    "glue.session-token": _AWS_ENVIRONMENT,
+    "glue.access-key-id": AWS_ENVIRONMENT,
+    "glue.secret-access-key": AWS_ENVIRONMENT,
+    "glue.session-token": AWS_ENVIRONMENT,
     "glue.max-retries": "",
     "glue.retry-mode": "",
     "s3.resolve-region": "",
@@ -174,7 +181,7 @@ _NOT_IN_SPARK = {
 }
 
 # What Spark knows and PyIceberg does not, where it decides who may read and write.
-_NOT_IN_PYICEBERG = frozenset(
+NOT_IN_PYICEBERG = frozenset(
     [
         "client.factory",
         "client.credentials-provider",
@@ -199,7 +206,7 @@ _NOT_IN_PYICEBERG = frozenset(
 )
 
 # What Spark knows and PyIceberg does not need.
-_QUIET_SPARK = frozenset(
+QUIET_SPARK = frozenset(
     [
         "cache-enabled",
         "catalog-impl",
@@ -266,7 +273,7 @@ _QUIET_SPARK = frozenset(
         "gcs.oauth2.refresh-credentials-endpoint",
     ]
 )
-_QUIET_SPARK_PREFIXES = (
+QUIET_SPARK_PREFIXES = (
     *("jdbc.", "table-default.", "table-override.", "view-default.", "view-override.", "cache.", "lock."),
     *("io.manifest.", "http-client.", "rest.client.", "rest-scan-planning.", "rest-table-cache."),
     *("client.assume-role.tags.", "client.pool.", "client.credentials-provider.", "encryption.", "kms."),
@@ -274,10 +281,10 @@ _QUIET_SPARK_PREFIXES = (
     *("lakeformation.", "adls.token-credential-provider.", "hive.metastore."),
 )
 # Both know what begins so; `adls.` ones go by the name of an account.
-_SAME_PREFIXES = ("header.", "adls.sas-token.", "adls.sas-token-expires-at-ms.", "adls.connection-string.")
+SAME_PREFIXES = ("header.", "adls.sas-token.", "adls.sas-token-expires-at-ms.", "adls.connection-string.")
 
-# Where rules below, and not a table, say what becomes of a property.
-_BY_RULE = frozenset(
+# Where rules of `translation.py`, and not a table, say what becomes of a property.
+BY_RULE = frozenset(
     [
         "client.region",
         "s3.region",
@@ -300,16 +307,14 @@ _BY_RULE = frozenset(
 )
 
 KNOWN = frozenset().union(
-    _SAME,
-    _SPARK_NAMES,
-    _PYICEBERG_NAMES,
-    _SPARK_VALUES,
-    _PYICEBERG_VALUES,
-    _QUIET_PYICEBERG,
-    _NOT_IN_SPARK,
-    _NOT_IN_PYICEBERG,
-    _QUIET_SPARK,
-    _BY_RULE,
+    SAME,
+    TO_SPARK,
+    TO_PYICEBERG,
+    QUIET_PYICEBERG,
+    NOT_IN_SPARK,
+    NOT_IN_PYICEBERG,
+    QUIET_SPARK,
+    BY_RULE,
 )
 # PyIceberg takes these as mappings, and nothing else -> an example.
 MAPPINGS = {
@@ -317,252 +322,9 @@ MAPPINGS = {
     "ssl": "ssl: {cabundle: /path/of/ca.pem, client: {cert: …, key: …}}",
 }
 
-_DELEGATION = "header.X-Iceberg-Access-Delegation"
-_ASSUME_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
-
-
-@dataclass
-class Translation:
-    """The properties of one catalog on each side.
-
-    Attributes:
-        pyiceberg: PyIceberg's, by its names; ``auth`` and ``ssl`` are mappings.
-        spark: Spark's, by the names below ``spark.sql.catalog.<name>``; without ``type``.
-        lacking_spark: what Spark has nothing for, each with what to do about it in brackets.
-        lacking_pyiceberg: what PyIceberg has nothing for.
-        unknown: what neither is known to read; both get it as it is.
-    """
-
-    pyiceberg: dict[str, Any] = field(default_factory=dict)
-    spark: dict[str, str] = field(default_factory=dict)
-    lacking_spark: list[str] = field(default_factory=list)
-    lacking_pyiceberg: list[str] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-
 
 def near_miss(name: str) -> str | None:
     """Return the property that ``name`` is a near miss of; None if it is one, or is like none."""
-    if name.startswith(("py-", *_SAME_PREFIXES, *_QUIET_SPARK_PREFIXES)):
+    if name.startswith(("py-", *SAME_PREFIXES, *QUIET_SPARK_PREFIXES)):
         return None
     return closest(name, KNOWN)
-
-
-def translate(kind: str, given: Mapping[str, Any]) -> Translation:
-    """Say the properties of a catalog to both sides.
-
-    Args:
-        kind: PyIceberg's ``type`` of the catalog, in lower case.
-        given: the profile's; texts, but for the mappings ``auth`` and ``ssl``.
-    """
-    result = Translation()
-    for name, value in given.items():
-        if name not in _BY_RULE:
-            _by_table(result, name, value)
-    for rule in (_regions, _aws_keys, _assumed_role, _addressing, _azure, _tls, _authentication, _delegation):
-        rule(result, kind, given)
-    # What the profile says in so many words wins over what follows from other words of it.
-    said = {name: value for name, value in given.items() if name != "client.region"}
-    result.spark.update({name: value for name, value in said.items() if name in result.spark})
-    result.pyiceberg.update({name: value for name, value in said.items() if name in result.pyiceberg})
-    result.spark.pop("type", None)
-    return result
-
-
-def _by_table(result: Translation, name: str, value: str) -> None:
-    if name in _SAME or name.startswith(_SAME_PREFIXES):
-        result.pyiceberg[name] = result.spark[name] = value
-    elif name in _SPARK_NAMES:
-        result.pyiceberg[name] = value
-        result.spark[_SPARK_NAMES[name]] = value
-        if name.startswith("s3.signer."):
-            # The only name before Iceberg 1.12.
-            result.spark[name] = value
-    elif name in _PYICEBERG_NAMES:
-        result.spark[name] = value
-        result.pyiceberg[_PYICEBERG_NAMES[name]] = value
-    elif name in _SPARK_VALUES:
-        result.pyiceberg[name] = value
-        _converted(_SPARK_VALUES[name], value, result.spark, result.lacking_spark, name)
-    elif name in _PYICEBERG_VALUES:
-        result.spark[name] = value
-        _converted(_PYICEBERG_VALUES[name], value, result.pyiceberg, result.lacking_pyiceberg, name)
-    elif name in _NOT_IN_SPARK:
-        result.pyiceberg[name] = value
-        result.lacking_spark.append(_note(name, _NOT_IN_SPARK[name]))
-    elif name in _NOT_IN_PYICEBERG:
-        result.spark[name] = value
-        result.lacking_pyiceberg.append(f"`{name}`")
-    elif name in _QUIET_SPARK or name.startswith(_QUIET_SPARK_PREFIXES):
-        result.spark[name] = value
-    elif name in _QUIET_PYICEBERG or name.startswith("py-"):
-        result.pyiceberg[name] = value
-    else:
-        result.pyiceberg[name] = result.spark[name] = value
-        result.unknown.append(f"`{name}`")
-
-
-def _converted(
-    rule: tuple[str, Callable[[str], str]], value: str, side: dict[str, Any], lacking: list[str], name: str
-) -> None:
-    target, convert = rule
-    try:
-        side[target] = convert(value)
-    except (KeyError, ValueError):
-        # `false` of a switch is what the other side does anyway.
-        if value.strip().lower() != "false":
-            lacking.append(f"`{name}` with this value")
-
-
-def _note(name: str, advice: str) -> str:
-    return f"`{name}` ({advice})" if advice else f"`{name}`"
-
-
-def _regions(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """Spark has one region for all of AWS; PyIceberg one for each service, and one for the rest."""
-    names = ("glue.region", "s3.region") if kind == "glue" else ("s3.region",)
-    result.pyiceberg.update({name: given[name] for name in (*names, "client.region") if name in given})
-    used = [name if name in given else "client.region" for name in names]
-    used = [name for name in used if name in given]
-    if not used:
-        return
-    result.spark["client.region"] = given[used[0]]
-    for name in used[1:]:
-        if given[name] != given[used[0]]:
-            result.lacking_spark.append(f"`{name}` (Spark has one region for all, and takes `{used[0]}`)")
-
-
-def _aws_keys(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """PyIceberg's keys for all of AWS; Spark has some for S3, and some for signing REST requests."""
-    signs = _is_true(given.get("rest.sigv4-enabled")) or given.get("rest.auth.type") == "sigv4"
-    for key in ("access-key-id", "secret-access-key", "session-token"):
-        name = f"client.{key}"
-        if name not in given:
-            continue
-        result.pyiceberg[name] = given[name]
-        result.spark.setdefault(f"s3.{key}", given[name])
-        if signs:
-            result.spark.setdefault(f"rest.{key}", given[name])
-        if kind == "glue":
-            result.lacking_spark.append(_note(name, f"for Glue; {_AWS_ENVIRONMENT}"))
-
-
-def _assumed_role(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """Spark assumes a role by a factory of its own, which has to be told a region."""
-    if "client.assume-role.arn" not in result.spark:
-        return
-    for part in ("role-arn", "role-session-name"):
-        if f"s3.{part}" in given:
-            # As PyIceberg prefers it.
-            spark_name = _SPARK_NAMES[f"s3.{part}"]
-            result.spark[spark_name] = given.get(spark_name, given[f"s3.{part}"])
-    result.spark.setdefault("client.factory", _ASSUME_ROLE)
-    region = given.get("client.assume-role.region", result.spark.get("client.region"))
-    if region is None:
-        result.lacking_spark.append("the role to assume (set `client.region`)")
-    else:
-        result.spark["client.assume-role.region"] = region
-
-
-def _addressing(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """Unless told, PyIceberg puts the bucket into the path where there is an endpoint; Spark never does."""
-    if "s3.endpoint" in given:
-        result.spark.setdefault("s3.path-style-access", "true")
-    elif "s3.path-style-access" not in given:
-        # `s3.force-virtual-addressing: false` leaves AWS's own endpoint as it is.
-        result.spark.pop("s3.path-style-access", None)
-
-
-def _azure(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """What Spark has by account, PyIceberg has for all."""
-    account = given.get("adls.account-name", given.get("adls.auth.shared-key.account.name"))
-    for name in ("adls.sas-token", "adls.connection-string"):
-        if name not in given:
-            continue
-        result.pyiceberg[name] = given[name]
-        if account is None:
-            result.lacking_spark.append(_note(name, "set `adls.account-name` too"))
-        else:
-            result.spark[f"{name}.{account}.dfs.core.windows.net"] = given[name]
-    if "adls.auth.shared-key.account.key" not in result.spark:
-        # Spark wants both or none.
-        result.spark.pop("adls.auth.shared-key.account.name", None)
-
-
-def _tls(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    if "ssl" in given:
-        result.pyiceberg["ssl"] = given["ssl"]
-        result.lacking_spark.append(_note("ssl", _TRUST_STORE))
-
-
-def _authentication(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    spoken = {name: value for name, value in given.items() if name.startswith(("rest.auth.", "gcp.auth."))}
-    result.spark.update(spoken)
-    if "auth" in given:
-        result.pyiceberg["auth"] = given["auth"]
-        settings = dict(_auth_of_spark(given["auth"]))
-        if not settings:
-            result.lacking_spark.append(f"`auth` of the type {given['auth'].get('type')!r}")
-        for name, value in settings.items():
-            result.spark.setdefault(name, value)
-    elif spoken:
-        auth = _auth_of_pyiceberg(spoken)
-        if auth is not None:
-            result.pyiceberg.update(auth)
-        elif spoken.get("rest.auth.type", "").lower() != "oauth2":
-            result.lacking_pyiceberg.append("`rest.auth.type` with this value")
-
-
-def _auth_of_spark(auth: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield Spark's settings for PyIceberg's ``auth``; none if it has no such thing."""
-    kind = str(auth.get("type"))
-    config = auth.get(kind) or {}
-    if kind == "noop":
-        yield "rest.auth.type", "none"
-    elif kind == "basic":
-        yield "rest.auth.type", "basic"
-        yield "rest.auth.basic.username", str(config.get("username", ""))
-        yield "rest.auth.basic.password", str(config.get("password", ""))
-    elif kind == "oauth2":
-        yield "rest.auth.type", "oauth2"
-        yield "credential", f"{config.get('client_id', '')}:{config.get('client_secret', '')}"
-        if config.get("token_url"):
-            yield "oauth2-server-uri", str(config["token_url"])
-        if config.get("scope"):
-            yield "scope", str(config["scope"])
-    elif kind == "google":
-        yield "rest.auth.type", "google"
-        if config.get("credentials_path"):
-            yield "gcp.auth.credentials-path", str(config["credentials_path"])
-        if config.get("scopes"):
-            yield "gcp.auth.scopes", ",".join(map(str, config["scopes"]))
-
-
-def _auth_of_pyiceberg(spoken: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return PyIceberg's properties for Spark's ``rest.auth.*``; None if it has no such thing."""
-    kind = spoken.get("rest.auth.type", "").lower()
-    if kind == "none":
-        return {"auth": {"type": "noop"}}
-    if kind == "basic":
-        user, password = (spoken.get(f"rest.auth.basic.{part}", "") for part in ("username", "password"))
-        return {"auth": {"type": "basic", "basic": {"username": user, "password": password}}}
-    if kind == "sigv4":
-        return {"rest.sigv4-enabled": "true"}
-    if kind == "google" and "gcp.auth.credentials-json" not in spoken:
-        config: dict[str, Any] = {}
-        if "gcp.auth.credentials-path" in spoken:
-            config["credentials_path"] = spoken["gcp.auth.credentials-path"]
-        if "gcp.auth.scopes" in spoken:
-            config["scopes"] = [scope.strip() for scope in spoken["gcp.auth.scopes"].split(",")]
-        return {"auth": {"type": "google", **({"google": config} if config else {})}}
-    return None
-
-
-def _delegation(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """PyIceberg asks a REST catalog for the credentials of each table unless told else; Spark never does."""
-    names = {name.lower() for name in given}
-    if kind == "rest" and _DELEGATION.lower() not in names:
-        result.spark[_DELEGATION] = "vended-credentials"
-
-
-def _is_true(value: Any) -> bool:
-    return str(value).strip().lower() == "true"

@@ -13,8 +13,9 @@ from sqlalchemy.exc import ArgumentError
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
-from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, Translation, near_miss, translate
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, near_miss
 from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
+from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
 # How long one side waits for the other's lock on a shared SQLite file.
