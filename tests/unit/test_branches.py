@@ -116,4 +116,4 @@ def test_a_branch_of_somebody_else_is_never_left_over(name: str) -> None:
 
 
 def test_names_of_branches_are_found_by_what_makes_them() -> None:
-    assert branches._NAME.fullmatch(branch_name()) is not None
+    assert branches.NAME.fullmatch(branch_name()) is not None

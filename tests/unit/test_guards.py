@@ -201,7 +201,7 @@ def test_a_server_is_asked_for_all_that_a_commit_depends_on(other: Catalog, make
 )
 def test_a_schema_commit_requires(other: Catalog, make_table: MakeTable, kind: type) -> None:
     make_table(columns("id int"))
-    required = guards._same_table(load(other).metadata) + guards._same_schema(load(other).metadata)
+    required = guards.same_table(load(other).metadata) + guards.same_schema(load(other).metadata)
     assert [type(r) for r in required].count(kind) == 1
 
 

@@ -193,7 +193,7 @@ def here_with(
     with monkeypatch.context() as patch:
         patch.setattr(os, "readlink", readlink)
         patch.setattr(staging, "Path", path)
-        host = staging._host()
+        host = staging.host_name()
     assert (os.readlink, staging.Path) == (real_link, real_path)
     return host
 

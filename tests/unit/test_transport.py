@@ -33,7 +33,7 @@ PASSWORD = "not-for-others"
 
 @pytest.fixture(autouse=True)
 def _last_words_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thrift, "_LAST_WORDS_SECONDS", 0.3)
+    monkeypatch.setattr(thrift, "LAST_WORDS_SECONDS", 0.3)
     monkeypatch.setattr(transport, "CANCELLED_SECONDS", 0.5)
 
 
@@ -211,7 +211,7 @@ def test_a_silent_server_does_not_keep_a_cancelled_run(connected: Connected, cal
 
 @pytest.mark.parametrize("use_ssl", [False, True])
 def test_a_refused_port_is_tried_again(monkeypatch: pytest.MonkeyPatch, use_ssl: bool) -> None:
-    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections._LONGEST_PAUSE_SECONDS", 0)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections.LONGEST_PAUSE_SECONDS", 0)
     opened: list[int] = []
     real = transport.BoundedSocket.open
 

@@ -9,7 +9,7 @@ from dbt.adapters.sparkevolve.iceberg import staging
 
 # A run that takes longer loses its branch only if somebody expires snapshots meanwhile, and then fails.
 RETAIN_MS = staging.ABANDONED_AFTER_MS
-_NAME = re.compile(r"sparkevolve_([0-9a-f]{8})_(\d+)_([0-9a-f]{8})_[0-9a-f]{8}")
+NAME = re.compile(r"sparkevolve_([0-9a-f]{8})_(\d+)_([0-9a-f]{8})_[0-9a-f]{8}")
 
 
 def branch_name() -> str:
@@ -39,7 +39,7 @@ def is_left_over(name: str, expires_ms: int, now_ms: int) -> bool:
         expires_ms: when its time is over, in milliseconds since the epoch.
         now_ms: the time now, see ``staging.certain_ms``.
     """
-    match = _NAME.fullmatch(name)
+    match = NAME.fullmatch(name)
     if match is None or match[3] == _process_part():
         return False
     pid = int(match[2])

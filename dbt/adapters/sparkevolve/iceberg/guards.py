@@ -49,7 +49,7 @@ def commit(
         CommitFailedException: the table is not any more what the updates were decided on for.
     """
     metadata = table.metadata
-    required = _same_table(metadata) + (_same_schema(metadata) if decided_on_schema else ())
+    required = same_table(metadata) + (same_schema(metadata) if decided_on_schema else ())
     kinds = {type(requirement) for requirement in required}
     required += tuple(r for r in requirements if type(r) not in kinds)
     if isinstance(table.catalog, MetastoreCatalog):
@@ -63,12 +63,12 @@ def commit(
     return response
 
 
-def _same_table(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
+def same_table(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
     """Require that no other table has taken the name."""
     return (AssertTableUUID(uuid=metadata.table_uuid),)
 
 
-def _same_schema(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
+def same_schema(metadata: TableMetadata) -> tuple[TableRequirement, ...]:
     """Require that nobody has changed the schema or the partitioning since, not even there and back.
 
     Whoever adds a column and drops it again brings the current schema's id back, but not the last field id.

@@ -25,7 +25,7 @@ _LONGEST_BYTES = 255
 PROCESS = uuid.uuid4().hex
 
 
-def _host() -> str:
+def host_name() -> str:
     """Return what a process id means something in: one start of a machine and, on Linux, a namespace of ids.
 
     A machine's name is often that of others: of all that were made from one image, of `localhost`, of the
@@ -52,7 +52,7 @@ def _card() -> str:
     return "" if card >> 40 & 0b11 else f"{card:012x}"
 
 
-HOST = _host()
+HOST = host_name()
 
 
 def staging_relation(target: SparkEvolveRelation) -> SparkEvolveRelation:

@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.spark.thrift import open_thrift
 logger = AdapterLogger("SparkEvolve")
 
 # Between two attempts to connect.
-_LONGEST_PAUSE_SECONDS = 10
+LONGEST_PAUSE_SECONDS = 10
 # Spark has no transactions, and would not parse it.
 _COMMIT = re.compile(r"\s*(/\*.*?\*/)?\s*commit;?\s*", re.DOTALL | re.IGNORECASE)
 
@@ -171,7 +171,7 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             logger=logger,
             retryable_exceptions=[Exception] if credentials.retry_all else [OSError],
             retry_limit=credentials.connect_retries,
-            retry_timeout=min(credentials.connect_timeout, _LONGEST_PAUSE_SECONDS),
+            retry_timeout=min(credentials.connect_timeout, LONGEST_PAUSE_SECONDS),
         )
         _check_server(opened.handle, credentials)
         return opened

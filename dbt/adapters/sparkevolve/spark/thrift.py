@@ -29,7 +29,7 @@ logger = AdapterLogger("SparkEvolve")
 _FIRST_POLL_SECONDS = 0.005
 _POLL_GROWTH = 1.5
 # What the server may still take to say that it stops, or that it closes.
-_LAST_WORDS_SECONDS = 5.0
+LAST_WORDS_SECONDS = 5.0
 
 
 class ThriftHandle(PyhiveConnectionWrapper):
@@ -112,7 +112,7 @@ class ThriftHandle(PyhiveConnectionWrapper):
     def _until(self, ends_at: float | None) -> Generator[None, None, None]:
         """Have nothing that is said meanwhile waited for any longer; None for no such end."""
         before = self._socket.deadline
-        self._socket.deadline = None if ends_at is None else ends_at + _LAST_WORDS_SECONDS
+        self._socket.deadline = None if ends_at is None else ends_at + LAST_WORDS_SECONDS
         try:
             yield
         finally:
