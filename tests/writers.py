@@ -31,8 +31,8 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staging import staging_relation
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, table_identifier
 from tests.metadata_files import MetadataFiles
 from tests.unit.helpers import model_settings, relation

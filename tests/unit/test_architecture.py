@@ -236,7 +236,6 @@ TOUCHING_PRIVATE_MEMBERS = {
     "functional/interrupted.py",
     "unit/test_incremental.py",
     "unit/test_leftovers.py",
-    "unit/test_loading.py",
 }
 # It touches those of other libraries, some of which we override.
 ABOUT_OTHERS = "unit/test_limits_of_others.py"

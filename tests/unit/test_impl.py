@@ -6,7 +6,7 @@ from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.load.loading import load_statements
+from dbt.adapters.sparkevolve.load.strategies import load_statements
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.settings import SETTINGS
 from dbt.adapters.sparkevolve.sql.dml import Key, between, delete_statement, insert_statement

@@ -11,8 +11,8 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.load.loading import plan_batch
 from dbt.adapters.sparkevolve.sql.branch_statements import create_branch, drop_branch, fast_forward
 from dbt.adapters.sparkevolve.sql.dml import (
     Key,

@@ -19,8 +19,9 @@ from dbt.adapters.sparkevolve.iceberg.older_partitions import (
 )
 from dbt.adapters.sparkevolve.iceberg.publication import overwrote_other_partitions
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.load.loading import overwrites_older_partitions, plan_batch
+from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, model_settings, relation, struct

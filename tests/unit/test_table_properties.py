@@ -12,7 +12,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import property_changes
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
-from dbt.adapters.sparkevolve.load.loading import plan_batch
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.model_config import check
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, model_settings

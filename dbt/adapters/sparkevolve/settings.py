@@ -577,6 +577,11 @@ class IncrementalSettings:
         )
 
     @property
+    def keeps_removed(self) -> bool:
+        """Whether what the model no longer returns is read again from the rows that the batch replaces."""
+        return self.strategy == Strategy.DELETE_INSERT and self.removed_columns == "keep"
+
+    @property
     def replacing(self) -> tuple[tuple[str, ...], str]:
         """The columns by which a batch replaces rows, and the setting that names them."""
         if self.strategy == Strategy.MICROBATCH:

@@ -14,7 +14,8 @@ from dbt.adapters.sparkevolve.iceberg import branches
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
-from dbt.adapters.sparkevolve.load.loading import (
+from dbt.adapters.sparkevolve.load import plan_report
+from dbt.adapters.sparkevolve.load.strategies import (
     is_loaded,
     keeps_values,
     load_key,
@@ -22,9 +23,6 @@ from dbt.adapters.sparkevolve.load.loading import (
     overwrites_older_partitions,
     partition_overwrite,
     window,
-)
-from dbt.adapters.sparkevolve.load.loading import (
-    removed_value_text as removed_value,
 )
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -157,7 +155,7 @@ class Load:
     @property
     def removed_value_text(self) -> str:
         """What rows of this run have where the model does not return a column or field."""
-        return removed_value(self.plan, self.settings)
+        return plan_report.removed_value_text(self.plan, self.settings)
 
     @property
     def ignored(self) -> list[str]:

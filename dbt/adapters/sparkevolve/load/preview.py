@@ -10,8 +10,9 @@ from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.load.loading import plan_batch, plan_data, plan_table
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
 from dbt.adapters.sparkevolve.load.table_differences import differences

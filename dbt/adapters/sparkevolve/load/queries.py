@@ -9,8 +9,8 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
-from dbt.adapters.sparkevolve.load.loading import window_refusals
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.strategies import window_refusals
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark

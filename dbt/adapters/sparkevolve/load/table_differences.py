@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_text,
 )
 from dbt.adapters.sparkevolve.iceberg.base import partitions
-from dbt.adapters.sparkevolve.load.loading import wanted_partitions
+from dbt.adapters.sparkevolve.load.batch_plan import wanted_partitions
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
 _LOCATION = re.compile(

@@ -20,16 +20,15 @@ from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
-from dbt.adapters.sparkevolve.load.loading import (
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
+from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_value_text
+from dbt.adapters.sparkevolve.load.strategies import (
     is_loaded,
     keeps_values,
     load_key,
     load_statements,
     partition_overwrite,
-    plan_batch,
-    plan_data,
-    plan_table,
-    removed_value_text,
+    window,
     window_refusals,
 )
 from dbt.adapters.sparkevolve.settings import Strategy
@@ -678,15 +677,14 @@ def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused()
 
 @given(st.datetimes(timezones=st.just(UTC)), st.integers(-23, 23))
 def test_a_moment_is_the_same_in_every_zone(moment: datetime, hours: int) -> None:
-    from dbt.adapters.sparkevolve.load.loading import _moment
-
     try:
         there = moment.astimezone(timezone(timedelta(hours=hours)))
     except OverflowError:
         return
     naive = moment.replace(tzinfo=None)
     for given_ in (moment, there, naive):
-        assert _moment(given_, TimestamptzType()) == moment
-        assert _moment(given_, TimestampType()) == naive
-        assert _moment(given_, DateType()) == moment.date()
-        assert not isinstance(_moment(given_, DateType()), datetime)
+        begun = model_settings(event_time_start=given_, event_time_end=given_)
+        assert window(TimestamptzType(), begun) == (moment, moment)
+        assert window(TimestampType(), begun) == (naive, naive)
+        assert window(DateType(), begun) == (moment.date(), moment.date())
+        assert not isinstance(window(DateType(), begun)[0], datetime)

@@ -1,0 +1,163 @@
+"""From a staged batch to the plan of how it is loaded into its table."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField
+from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
+from dbt.adapters.sparkevolve.evolution.partitions import (
+    Part,
+    parse_partitions,
+    part,
+    same_partitions,
+)
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.projection import Cast, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.table_properties import (
+    DELETE_MODE,
+    MERGE_MODE,
+    NEWEST_FORMAT_TO_COMMIT,
+    allows_merge,
+    allows_mode,
+    property_changes,
+    refused_properties,
+)
+from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+
+
+def plan_batch(
+    batch: StagedBatch,
+    settings: IncrementalSettings,
+    column_docs: Mapping[str, str],
+    schema: Schema,
+    facts: TableFacts,
+) -> EvolutionPlan:
+    """Plan how a batch is loaded into a table.
+
+    Args:
+        batch: the staged batch.
+        settings: the model's, see ``LoadRunner.evolve``.
+        column_docs: descriptions of columns; empty if they are not to be stored.
+        schema: the table's current schema.
+        facts: what else matters of the table.
+    """
+    replacing, setting = settings.replacing
+    policy = Policy(
+        add_columns=settings.add_columns,
+        type_widening=settings.type_widening,
+        relax_not_null=settings.relax_not_null,
+        nested_evolution=settings.nested_evolution,
+        unique_key=replacing,
+        key_setting=setting,
+        renames=settings.column_renames,
+        docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
+        columns_without_null=batch.columns_without_null,
+        frozen=frozenset(settings.frozen),
+        facts=facts,
+    )
+    plan = plan_evolution(schema, _source(batch, schema, settings.keep_table_type), policy)
+    found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
+    if not plan.refusals:
+        unknown = metrics_of_unknown(settings.tblproperties, schema, batch.schema, plan.changes)
+        found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
+    if found:
+        return EvolutionPlan(refusals=found)
+    plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings.keep_table_type))
+    unread = tuple(
+        f"Files without field ids may have {names.path_text(change.path)}, and the table's property "
+        "`schema.name-mapping.default` takes that for another column. The new one is NULL in such files, in "
+        "those too that are added to the table later: if they have it, give it another name."
+        for change in plan.changes
+        if isinstance(change, AddColumn | AddField) and named_for_another(facts.properties, change.path)
+    )
+    plan = replace(plan, warnings=(*plan.warnings, *unread))
+    return _with_properties(plan, settings.tblproperties, facts)
+
+
+def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
+    """Return a plan that gives the table the properties of its model, where PyIceberg can."""
+    if plan.refusals or facts.format_version > NEWEST_FORMAT_TO_COMMIT:
+        return plan
+    return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
+
+
+def _cast(
+    columns: Sequence[ProjectedColumn], batch: StagedBatch, target: Schema, keep_table_type: Iterable[str]
+) -> tuple[ProjectedColumn, ...]:
+    """Return columns with a cast where the table's type was taken for that of the batch.
+
+    Spark would cast as it writes, unless ``spark.sql.storeAssignmentPolicy`` is STRICT.
+    """
+    names_ = {names.fold(name) for name in keep_table_type}
+    has = {names.fold(f.name): f.field_type for f in batch.schema.fields}
+    wants = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
+    return tuple(
+        replace(column, projection=Cast(spark_type(wants[key])))
+        if (key := names.fold(column.name)) in wants and wants[key] != has.get(key, wants[key])
+        else column
+        for column in columns
+    )
+
+
+def _source(batch: StagedBatch, target: Schema, keep_table_type: Iterable[str]) -> Schema:
+    """Return the batch's schema, in which some columns have the types that the table has.
+
+    dbt's own columns of a snapshot are dates or timestamps as it happens, and are cast as they are written.
+    """
+    names_ = {names.fold(name) for name in keep_table_type}
+    types = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
+    if not types:
+        return batch.schema
+    return Schema(
+        *(
+            f.model_copy(update={"field_type": types.get(names.fold(f.name), f.field_type)})
+            for f in batch.schema.fields
+        )
+    )
+
+
+def _refused_settings(
+    plan: EvolutionPlan, settings: IncrementalSettings, facts: TableFacts
+) -> Iterable[Refusal]:
+    # Only a snapshot's batch has columns that are not for the table.
+    is_snapshot = bool(settings.bookkeeping)
+    merges = settings.strategy == Strategy.MERGE and bool(plan.unique_key)
+    configured = settings.tblproperties
+    is_set = facts.format_version <= NEWEST_FORMAT_TO_COMMIT
+    properties = {**facts.properties, **(configured if is_set else {})}
+    if (merges or is_snapshot) and not allows_merge(properties):
+        is_in_table = not allows_merge(facts.properties)
+        yield refusals.cannot_merge(is_snapshot=is_snapshot, is_in_table=is_in_table)
+    yield from refused_properties(configured, facts.properties, facts.format_version)
+    deletes = settings.strategy == Strategy.MICROBATCH or (
+        settings.strategy == Strategy.DELETE_INSERT and bool(plan.unique_key)
+    )
+    for mode, is_used in ((DELETE_MODE, deletes), (MERGE_MODE, merges or is_snapshot)):
+        if is_used and not allows_mode(mode, properties, facts.format_version):
+            yield refusals.needs_newer_format(mode)
+    known = {names.fold(name) for name in plan.refreshed}
+    renamed = {names.fold(names.unquote(str(name))) for name in settings.column_renames}
+    for setting in ("merge_update_columns", "merge_exclude_columns"):
+        unknown = tuple(n for n in getattr(settings, setting) if names.fold(n) not in known)
+        if unknown:
+            is_renamed = {names.fold(name) for name in unknown} <= renamed
+            yield refusals.no_such_column(unknown, setting, is_renamed)
+    if settings.partition_by and settings.strategy == Strategy.INSERT_OVERWRITE:
+        wanted = wanted_partitions(settings)
+        if not same_partitions(wanted, facts.partition_by, settings.column_renames):
+            yield refusals.other_partitions(wanted, facts.partition_by)
+
+
+def wanted_partitions(settings: IncrementalSettings) -> tuple[Part, ...]:
+    """Return what the model's table is to be partitioned by: Iceberg's buckets are partitions too."""
+    found = parse_partitions(settings.partition_by)
+    if not (settings.clustered_by and settings.buckets):
+        return found
+    return (*found, part("bucket", ",".join(settings.clustered_by), settings.buckets))

@@ -1,0 +1,62 @@
+"""What a plan is to a person and to a program: its texts and its data."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.sql import dml
+
+KEPT, PADDED = "rows that are replaced keep its value, new ones get NULL", "padded with NULL"
+
+
+def plan_data(
+    target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
+) -> dict[str, Any]:
+    """Return a plan as plain data, see ``Preview.of_load``."""
+    return {
+        "relation": str(target),
+        "changes": [str(change) for change in plan.changes],
+        "projections": [
+            {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in plan.columns
+        ],
+        "removed": [names.path_text(path) for path in plan.removed],
+        "removed_get": removed_value_text(plan, settings),
+        "ignored": [names.path_text(path) for path in plan.ignored],
+        "warnings": list(plan.warnings),
+        "refusals": [str(refusal) for refusal in plan.refusals],
+    }
+
+
+def plan_table(plan: Mapping[str, Any]) -> str:
+    """Return a plan, as ``Preview`` gives it, as a table."""
+    if plan.get("creates"):
+        found = [("column", names.quote(name)) for name in plan["columns"]]
+        found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
+        found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
+        found += [("refused", text) for text in plan["refusals"]]
+        return "\n".join(
+            [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
+        )
+    rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
+    for text in plan["removed"]:
+        rows.append(("keep", f"{text}: {KEPT}") if plan["removed_get"] == KEPT else ("pad", text))
+    rows += [("leave out", text) for text in plan["ignored"]]
+    rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
+    rows += [("refused", text) for text in plan["refusals"]]
+    kind = "new row" if plan["removed_get"] == KEPT and plan["removed"] else "column"
+    rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
+    return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+
+
+def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    names_ = ", ".join(names.quote(name) for name in plan.get("built_before", ()))
+    return [("reads", f"{names_}, planned as now: a run would build that first")] if names_ else []
+
+
+def removed_value_text(plan: EvolutionPlan, settings: IncrementalSettings) -> str:
+    """Return what rows of a run have where the model does not return a column or field."""
+    keeps = settings.strategy == Strategy.MERGE or settings.keeps_removed
+    return KEPT if keeps and plan.unique_key else PADDED
