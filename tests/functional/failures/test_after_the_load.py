@@ -124,7 +124,7 @@ def test_descriptions_are_stored_before_the_load_and_as_often_tried_as_the_model
             raise CommitFailedException("somebody was faster")
         commit_docs(table, *args, **kwargs)
 
-    monkeypatch.setattr("dbt.adapters.sparkevolve.iceberg.catalog.commit_docs", lose_to_others)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.iceberg.columns.commit_docs", lose_to_others)
     scenario.model("select 2 as id", unique_key=None, commit_retries=1)
     conflicts = 2
     message = scenario.fail().message
