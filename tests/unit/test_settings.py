@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError, SettingsConflictError
+from dbt.adapters.sparkevolve.impl import SparkEvolveConfig
 from dbt.adapters.sparkevolve.settings import DOCUMENTED, SETTINGS, IncrementalSettings, Strategy
 
 NODE = "model.case.t"
@@ -371,6 +372,12 @@ def test_each_setting_says_what_it_is_for() -> None:
     assert len({setting.key for setting in DOCUMENTED}) == len(DOCUMENTED)
     assert [setting.key for setting in DOCUMENTED if not (setting.meaning and setting.default_text)] == []
     assert {setting.key for setting in SETTINGS.values()} == {*CHOICES, *SHAPES, "buckets"}
+
+
+@pytest.mark.parametrize("name", ["file_format", "tblproperties", "commit_retries", "publish"])
+def test_dbts_parser_is_told_the_same_defaults(name: str) -> None:
+    (setting,) = (setting for setting in DOCUMENTED if setting.key == name)
+    assert getattr(SparkEvolveConfig(), name) == setting.default
 
 
 SCALARS = st.integers() | st.booleans() | st.floats(allow_nan=False)

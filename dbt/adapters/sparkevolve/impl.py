@@ -47,7 +47,7 @@ _NOTHING: Any = Nothing()
 
 @dataclass
 class SparkEvolveConfig(SparkConfig):
-    """Model configuration that this adapter adds; the macros say what each value means."""
+    """What dbt's parser is told of our settings; ``settings.py`` has all of them."""
 
     file_format: str = ICEBERG
     tblproperties: Optional[dict[str, Any]] = None
