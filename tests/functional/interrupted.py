@@ -19,6 +19,7 @@ from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 
 from dbt.adapters.sparkevolve import clauses
+from dbt.adapters.sparkevolve.iceberg import publication
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
@@ -37,11 +38,11 @@ DONE = {
     "inserted": "insert into `lake`.`[^`]+`.`{}`.`branch_",
     "filled": "insert into `lake`.`[^`]+`.`{}__dbt_tmp_",
 }
-# Before or after one of these methods of the catalog.
+# Before or after one of these methods of the catalog, or the commit of a publication.
 CALLS = {
     "evolving": ("evolve", "before"),
     "publishing": ("publish", "before"),
-    "committing": ("_commit", "before"),
+    "committing": ("commit_in_time", "before"),
     "published": ("publish", "after"),
 }
 # A seed of more rows is staged.
@@ -87,7 +88,7 @@ class Interrupt:
 
     def watch_call(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
         def call(catalog: Any, what: Any, *args: Any, **kwargs: Any) -> Any:
-            model = what.name()[-1] if name == "_commit" else what.identifier
+            model = what.name()[-1] if name == "commit_in_time" else what.identifier
             step = CALLS.get(self.steps.get(model, ""))
             if step == (name, "before"):
                 self.arrive(model)
@@ -115,7 +116,7 @@ def _is(pattern: str, model: str, sql: str) -> bool:
     return re.match(pattern.format(model), text) is not None
 
 
-def _patch(owner: type, name: str, watch: Callable[..., Any]) -> None:
+def _patch(owner: Any, name: str, watch: Callable[..., Any]) -> None:
     setattr(owner, name, watch(getattr(owner, name)))
 
 
@@ -126,7 +127,8 @@ def main() -> None:
     _patch(SparkEvolveAdapter, "add_query", interrupt.watch_execute)
     _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)
     for name in {name for name, _ in CALLS.values()}:
-        _patch(IcebergCatalog, name, lambda real, name=name: interrupt.watch_call(name, real))
+        owner = publication if name == "commit_in_time" else IcebergCatalog
+        _patch(owner, name, lambda real, name=name: interrupt.watch_call(name, real))
     nodes: dict[str, tuple[str, str]] = {}
 
     def keep(event: EventMsg) -> None:
