@@ -75,11 +75,13 @@ def test_structs_inside_a_list_in_a_composite_key_are_compared_by_name(scenario:
         ], name
     twice = again + " union all select 1, array(named_struct('c', 8, 'b', 1, 'a', 2)), 'twice'"
     scenario.model(twice, "m", **key, incremental_strategy="merge", on_schema_change="ignore")
-    before = scenario.table("m").metadata_location, read(scenario, "m")
+    before = read(scenario, "m")
     message = scenario.fail("--select", "m").message
     assert "The model returns several rows with the same unique_key" in message
     assert "[{2, 1}]" in message
-    assert (scenario.table("m").metadata_location, read(scenario, "m")) == before
+    # Spark has found them while it loaded the branch, which came and went.
+    assert read(scenario, "m") == before
+    assert set(scenario.table("m").metadata.refs) == {"main"}
 
 
 def test_numbers_are_compared_as_they_are_stored(scenario: Scenario) -> None:
