@@ -342,11 +342,19 @@ def test_a_description_goes_before_a_comment(docs: dict[str, bool], kept: dict[s
     assert settings({"persist_docs": docs, "tblproperties": {"comment": "x"}}).tblproperties == kept
 
 
-@pytest.mark.parametrize(("key", "numbered"), [("id", 1), (["a", "b"], 2), (None, 0)])
-def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(key: Any, numbered: int) -> None:
+@pytest.mark.parametrize(
+    ("key", "keys"),
+    [
+        ("id", ["dbt_unique_key"]),
+        (["id"], ["dbt_unique_key_1"]),
+        (["a", "b"], ["dbt_unique_key_1", "dbt_unique_key_2"]),
+        (None, ["dbt_unique_key"]),
+    ],
+)
+def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(key: Any, keys: list[str]) -> None:
     names = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
     columns = {name: f"{name}_" for name in names}
-    of_model = settings({"unique_key": key, "audits": "a > 0", "commit_retries": 7})
+    of_model = settings({"unique_key": key, "audits": "a > 0", "commit_retries": 7, "event_time": "ts"})
     assert of_model.for_snapshot(columns, key, "to_date('9999-12-31')") == IncrementalSettings(
         strategy=Strategy.SNAPSHOT,
         on_schema_change="append_new_columns",
@@ -354,11 +362,7 @@ def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(key: Any, number
         add_columns=True,
         snapshot_columns=columns,
         valid_to_current="to_date('9999-12-31')",
-        bookkeeping=(
-            "dbt_change_type",
-            "dbt_unique_key",
-            *(f"dbt_unique_key_{number}" for number in range(1, numbered + 1)),
-        ),
+        bookkeeping=("dbt_change_type", *keys),
         keep_table_type=("dbt_updated_at_", "dbt_valid_from_", "dbt_valid_to_"),
     )
 

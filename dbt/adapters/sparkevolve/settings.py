@@ -559,7 +559,9 @@ class IncrementalSettings:
             key: the snapshot's ``unique_key``; each part of a composite one comes as a column.
             valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
         """
-        numbered = (f"dbt_unique_key_{number}" for number, _ in enumerate(_texts(key), start=1))
+        # dbt numbers the parts of a list, of however many; a column of the source may have any other name.
+        parts = enumerate(key, start=1) if isinstance(key, list | tuple) else ()
+        keys = [f"dbt_unique_key_{number}" for number, _ in parts] or ["dbt_unique_key"]
         return replace(
             self,
             strategy=Strategy.SNAPSHOT,
@@ -570,7 +572,9 @@ class IncrementalSettings:
             on_schema_change="append_new_columns",
             unique_key=(),
             add_columns=True,
-            bookkeeping=("dbt_change_type", "dbt_unique_key", *numbered),
+            bookkeeping=("dbt_change_type", *keys),
+            # A batch of changes has no window, and needs no bounds of a time.
+            event_time=None,
             keep_table_type=tuple(
                 columns[name] for name in ("dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
             ),

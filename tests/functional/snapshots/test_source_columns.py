@@ -64,6 +64,18 @@ def test_a_composite_key_leaves_no_column_of_its_own(scenario: Scenario) -> None
     ]
 
 
+def test_a_source_may_have_columns_that_are_called_like_dbts_own_in_a_batch(scenario: Scenario) -> None:
+    snapshot(scenario, "select 1 as id, 'a' as dbt_unique_key_1, 'x' as dbt_change_type")
+    take(scenario)
+    snapshot(scenario, "select 1 as id, 'b' as dbt_unique_key_1")
+    take(scenario)
+    found = [
+        (*row[:-1], row[-1] is None)
+        for row in versions(scenario, "id", "dbt_unique_key_1", "dbt_change_type")
+    ]
+    assert found == [(1, "a", "x", False), (1, "b", None, True)]
+
+
 def test_a_snapshot_that_would_lose_something_is_refused(scenario: Scenario) -> None:
     snapshot(scenario, "select 1 as id, 5 as n")
     take(scenario)
