@@ -301,6 +301,9 @@ class _Planner:
         may_be_null = len(path) > 1 or fold(new.name) not in self.policy.columns_without_null
         if old.required and may_be_null:
             self._relax(path, old, refusals.null_in_not_null)
+        if len(path) == 1 and fold(old.name) in self.policy.keep_table_type:
+            # Spark would cast as it writes, unless ``spark.sql.storeAssignmentPolicy`` is STRICT.
+            return Keep() if new.field_type == old.field_type else Cast(spark_type(old.field_type))
         return self._convert(path, old.field_type, new.field_type)
 
     def _convert(self, path: Path, old: IcebergType, new: IcebergType) -> Projection:

@@ -66,6 +66,8 @@ class Policy:
         docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
         columns_without_null: folded names of staged columns that hold no NULL in this batch.
         frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
+        keep_table_type: folded names of columns that are cast to the type that the table has, whatever type
+            the source has for them.
         facts: what matters of the table beside its schema.
     """
 
@@ -79,4 +81,5 @@ class Policy:
     docs: Mapping[str, str] | None = None
     columns_without_null: frozenset[str] = frozenset()
     frozen: frozenset[str] = frozenset()
+    keep_table_type: frozenset[str] = frozenset()
     facts: TableFacts = field(default_factory=TableFacts)

@@ -1,6 +1,6 @@
 """From a staged batch to the plan of how it is loaded into its table."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyiceberg.schema import Schema
@@ -16,7 +16,6 @@ from dbt.adapters.sparkevolve.evolution.partitions import (
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import Cast, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.table_properties import (
     DELETE_MODE,
@@ -27,7 +26,6 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_changes,
     refused_properties,
 )
-from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
@@ -60,16 +58,16 @@ def plan_batch(
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
         frozen=frozenset(settings.frozen),
+        keep_table_type=frozenset(map(names.fold, settings.keep_table_type)),
         facts=facts,
     )
-    plan = plan_evolution(schema, _source(batch, schema, settings.keep_table_type), policy)
+    plan = plan_evolution(schema, batch.schema, policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     if not plan.refusals:
         unknown = metrics_of_unknown(settings.tblproperties, schema, batch.schema, plan.changes)
         found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
     if found:
         return EvolutionPlan(refusals=found)
-    plan = replace(plan, columns=_cast(plan.columns, batch, schema, settings.keep_table_type))
     unread = tuple(
         f"Files without field ids may have {names.path_text(change.path)}, and the table's property "
         "`schema.name-mapping.default` takes that for another column. The new one is NULL in such files, in "
@@ -86,41 +84,6 @@ def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: 
     if plan.refusals or facts.format_version > NEWEST_FORMAT_TO_COMMIT:
         return plan
     return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
-
-
-def _cast(
-    columns: Sequence[ProjectedColumn], batch: StagedBatch, target: Schema, keep_table_type: Iterable[str]
-) -> tuple[ProjectedColumn, ...]:
-    """Return columns with a cast where the table's type was taken for that of the batch.
-
-    Spark would cast as it writes, unless ``spark.sql.storeAssignmentPolicy`` is STRICT.
-    """
-    names_ = {names.fold(name) for name in keep_table_type}
-    has = {names.fold(f.name): f.field_type for f in batch.schema.fields}
-    wants = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
-    return tuple(
-        replace(column, projection=Cast(spark_type(wants[key])))
-        if (key := names.fold(column.name)) in wants and wants[key] != has.get(key, wants[key])
-        else column
-        for column in columns
-    )
-
-
-def _source(batch: StagedBatch, target: Schema, keep_table_type: Iterable[str]) -> Schema:
-    """Return the batch's schema, in which some columns have the types that the table has.
-
-    dbt's own columns of a snapshot are dates or timestamps as it happens, and are cast as they are written.
-    """
-    names_ = {names.fold(name) for name in keep_table_type}
-    types = {names.fold(f.name): f.field_type for f in target.fields if names.fold(f.name) in names_}
-    if not types:
-        return batch.schema
-    return Schema(
-        *(
-            f.model_copy(update={"field_type": types.get(names.fold(f.name), f.field_type)})
-            for f in batch.schema.fields
-        )
-    )
 
 
 def _refused_settings(
