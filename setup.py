@@ -50,7 +50,7 @@ setup(
             *POSTGRESQL,
             "dbt-tests-adapter>=1.20,<2",
             "pytest>=8.3,<10",
-            "pytest-xdist>=3.6,<4",
+            "pytest-xdist>=3.8,<4",
             "hypothesis>=6.100,<7",
             "ruff>=0.14",
             "mypy>=1.18",

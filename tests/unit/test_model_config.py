@@ -12,6 +12,7 @@ from dbt.adapters.sparkevolve.model_config import (
     other_primary_key,
     settings_without_effect,
     settings_without_effect_in,
+    without_effect,
 )
 
 FIELDS = ("materialized", "unique_key", "tags", "meta", "full_refresh", "schema", "docs", "group")
@@ -210,3 +211,22 @@ def test_another_primary_key_of_a_hudi_table_is_said(
         f"unique_key is {unique_key if isinstance(unique_key, str) else 'id, k'}. Make them the same."
     )
     assert other_primary_key(options, unique_key) == (text if is_said else "")
+
+
+@pytest.mark.parametrize(
+    ("config", "strategy"),
+    [
+        ({"unique_key": "id"}, "delete+insert"),
+        ({"unique_key": []}, "append"),
+        ({"incremental_strategy": "append", "unique_key": "id"}, "append"),
+    ],
+)
+def test_a_model_is_told_of_settings_that_its_strategy_passes_over(
+    config: dict[str, object], strategy: str
+) -> None:
+    unset = {"zorder": None, "predicates": []}
+    given = {"materialized": "incremental", "merge_update_columns": "v", **unset, **config}
+    assert without_effect(given) == [
+        f"`merge_update_columns` has no effect with the incremental_strategy {strategy}: it is for merge."
+    ]
+    assert without_effect({**given, "materialized": "table"}) == []

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 import uuid
 from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -245,23 +245,17 @@ class SparkEvolveAdapter(SparkAdapter):
         )
 
     @available.parse(lambda *a, **k: [])
-    def settings_without_effect(
-        self, node: str, given: Collection[str], strategy: str | None = None
-    ) -> list[str]:
+    def settings_without_effect(self, node: str, config: Mapping[str, Any]) -> list[str]:
         """Return what to say, once, of the settings of a node that other adapters or strategies know.
 
         Args:
             node: its id.
-            given: the names of all its settings that have a value.
-            strategy: how an incremental model is loaded, None for another node.
+            config: its configuration, by name.
         """
         if node in self._warned:
             return []
         self._warned.add(node)
-        found = model_config.settings_without_effect(given)
-        if strategy is not None:
-            found += model_config.settings_without_effect_in(strategy, given)
-        return found
+        return model_config.without_effect(config)
 
     # What there is, as dbt asks for it
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError
-from dbt.adapters.sparkevolve.settings import DOCUMENTED, Strategy
+from dbt.adapters.sparkevolve.settings import DOCUMENTED, Strategy, strategy_of
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean, is_slip
 
 # Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
@@ -102,6 +102,19 @@ _STRATEGIES = {
     for key in (setting.key, setting.other_key)
     if key and setting.strategies
 }
+
+
+def without_effect(config: Mapping[str, Any]) -> list[str]:
+    """Return what to say of the settings of a node that only other adapters or strategies know.
+
+    Args:
+        config: the node's configuration, by name.
+    """
+    given = [name for name, value in config.items() if value is not None and value != []]
+    found = settings_without_effect(given)
+    if config.get("materialized") == "incremental":
+        found += settings_without_effect_in(strategy_of(config), given)
+    return found
 
 
 def settings_without_effect(given: Iterable[str]) -> list[str]:

@@ -471,9 +471,7 @@ class IncrementalSettings:
                 f"sparkevolve never drops one. {SETTINGS['on_schema_change'].kind.remedy}",
             )
         values = {name: setting.value(config, node) for name, setting in SETTINGS.items()}
-        given = cls(**values)
-        if given.unique_key and config.get(SETTINGS["strategy"].key) is None:
-            given = replace(given, strategy=Strategy.DELETE_INSERT)
+        given = replace(cls(**values), strategy=Strategy(strategy_of(config)))
         start = config.get("__dbt_internal_microbatch_event_time_start")
         for names_, text in given._conflicts(node, has_window=start is not None):
             raise SettingsConflictError(names_, node, text)
@@ -591,6 +589,14 @@ class IncrementalSettings:
         if self.strategy == Strategy.MICROBATCH:
             return ((self.event_time,) if self.event_time else ()), "event_time"
         return self.unique_key, "unique_key"
+
+
+def strategy_of(config: Config | Mapping[str, Any]) -> str:
+    """Return how a model is loaded, unchecked: with a key and no strategy named, rows are replaced by it."""
+    given = config.get("incremental_strategy")
+    if given is None:
+        return Strategy.DELETE_INSERT if config.get("unique_key") else Strategy.APPEND
+    return str(given)
 
 
 def _settings_of(cls: type) -> dict[str, Setting]:

@@ -19,14 +19,7 @@
 
 {# Models bring settings of other adapters along, which mean nothing here. #}
 {% macro sparkevolve__warn_of_settings() %}
-  {% set given = [] %}
-  {% set is_incremental_model = model.config.materialized == 'incremental' %}
-  {% for name, value in model.config.items() if value is not none and value != [] %}
-    {% do given.append(name) %}
-  {% endfor %}
-  {% for text in adapter.settings_without_effect(
-    model.unique_id, given, sparkevolve__strategy() if is_incremental_model else none
-  ) %}
+  {% for text in adapter.settings_without_effect(model.unique_id, model.config) %}
     {% do exceptions.warn(model.unique_id ~ ': ' ~ text) %}
   {% endfor %}
 {% endmacro %}

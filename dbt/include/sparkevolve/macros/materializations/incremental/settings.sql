@@ -11,12 +11,6 @@
 {% endmacro %}
 
 
-{% macro sparkevolve__strategy() %}
-  {% set strategy = config.get('incremental_strategy') %}
-  {% do return(('delete+insert' if config.get('unique_key') else 'append') if strategy is none else strategy) %}
-{% endmacro %}
-
-
 {% macro sparkevolve__as_list(value) %}
   {% do return([value] if value is string else (value or [])) %}
 {% endmacro %}
