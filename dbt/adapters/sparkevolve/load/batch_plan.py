@@ -41,7 +41,7 @@ def plan_batch(
 
     Args:
         batch: the staged batch.
-        settings: the model's, see ``LoadRunner.evolve``.
+        settings: the model's.
         column_docs: descriptions of columns; empty if they are not to be stored.
         schema: the table's current schema.
         facts: what else matters of the table.

@@ -40,7 +40,7 @@ def load_statements(
         staged: the staged batch's name.
         batch: the staged batch.
         plan: what was decided for it.
-        settings: the model's, see ``LoadRunner.evolve``.
+        settings: the model's.
         event_time_type: the type that the table's ``event_time`` column has, for ``microbatch``.
         older_partitions: what makes a row's partition, if the table has files of an older partition spec: an
             overwrite would leave their rows beside the new ones.
@@ -181,7 +181,7 @@ def window_refusals(columns: spark_types.Struct, settings: IncrementalSettings) 
 
     Args:
         columns: what the model returns.
-        settings: the model's, see ``LoadRunner.evolve``.
+        settings: the model's.
     """
     wanted = names.fold(settings.event_time or "")
     found = [(name, type_) for name, type_ in columns.fields if names.fold(name) == wanted]

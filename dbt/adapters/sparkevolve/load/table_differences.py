@@ -28,7 +28,7 @@ def differences(table: Table, settings: IncrementalSettings) -> list[str]:
 
     Args:
         table: the table.
-        settings: the model's, see ``LoadRunner.evolve``.
+        settings: the model's.
     """
     return [
         *_of_partitions(table, settings),
