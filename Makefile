@@ -41,7 +41,7 @@ test-all: $(VENV)/.installed-dev ## All tests: unit, functional on a real sessio
 	$(PYTEST) --dist loadscope --no-loadscope-reorder tests/functional
 
 .PHONY: test-unit
-test-unit: $(VENV)/.installed-dev ## The tests that need no Java, about two minutes
+test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two minutes
 	$(BIN)/python -m pytest tests/unit
 
 .PHONY: test-thrift
