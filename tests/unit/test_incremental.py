@@ -308,6 +308,42 @@ def test_columns_that_another_writer_has_changed_meanwhile_are_planned_or_refuse
     assert run.runner.evolve(base, TARGET, STAGED, failing, {}, SAME).changes == []
 
 
+def test_columns_that_the_model_has_gained_since_its_analysis_are_planned_or_refused(
+    run: Run, other: Catalog, make_table: MakeTable
+) -> None:
+    """A folder of files that the model reads may get one with another column in between."""
+    make_table(columns("id int, x int"), [{"id": 1, "x": 1}])
+    make_table(columns("id int, New int"), [{"id": 1, "New": 2}], name=str(STAGED.identifier))
+    base = run.runner.begin_load(TARGET)
+    failing = model_settings(on_schema_change="fail", add_columns=False)
+    with pytest.raises(ColumnsMovedError) as raised:
+        run.runner.evolve(base, TARGET, STAGED, failing, {}, SAME, ["ID", "X"])
+    assert raised.value.msg == (
+        f"The columns that the model of {MAIN} returns have changed while this run computed it, with "
+        "something that it reads. They differ from the table's now, and on_schema_change is 'fail', so "
+        "nothing was written. In the model only: New. In the table only: x. Change the model, or set "
+        "on_schema_change to 'append_new_columns_preserve'."
+    )
+    assert (raised.value.new, raised.value.removed) == (("New",), ("x",))
+    assert [f.name for f in other.load_table("db.t").schema().fields] == ["id", "x"]
+    load = run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME, ["ID", "X"])
+    assert (load.changes, load.removed) == (["add column `New` int"], ["`x`"])
+
+
+def test_what_was_detected_is_checked_if_the_model_still_returns_the_same_columns(
+    run: Run, make_table: MakeTable
+) -> None:
+    make_table(columns("id int"), [{"id": 1}])
+    make_table(columns("id int, New int"), [{"id": 1, "New": 2}], name=str(STAGED.identifier))
+    base = run.runner.begin_load(TARGET)
+    with pytest.raises(DetectionError):
+        run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME, ["new", "id"])
+    # dbt's own columns in the query are none of the batch's.
+    ours = model_settings(DEFAULTS, bookkeeping=("dbt_change_type",))
+    with pytest.raises(DetectionError):
+        run.runner.evolve(base, TARGET, STAGED, ours, {}, SAME, ["New", "id", "DBT_change_type"])
+
+
 def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
     run: Run, other: Catalog, start: Start
 ) -> None:

@@ -311,7 +311,7 @@ class UnreadableQueryError(SparkEvolveError):
 
 
 class ColumnsMovedError(SparkEvolveError):
-    """Under `on_schema_change: fail`, another writer has changed the columns while the model was computed.
+    """Under `on_schema_change: fail`, columns have changed while the model was computed, and differ since.
 
     Attributes:
         relation: the rendered name of the table.
@@ -319,10 +319,18 @@ class ColumnsMovedError(SparkEvolveError):
         removed: the columns that only the table has now.
     """
 
-    def __init__(self, relation: str, new: Sequence[str], removed: Sequence[str]) -> None:
-        super().__init__(
+    def __init__(
+        self, relation: str, new: Sequence[str], removed: Sequence[str], *, is_in_table: bool = True
+    ) -> None:
+        changed = (
             f"Another writer has changed the columns of {relation} while this run computed its model. They "
-            "differ from the model's now, and on_schema_change is 'fail', so nothing was written. "
+            "differ from the model's now"
+            if is_in_table
+            else f"The columns that the model of {relation} returns have changed while this run computed it, "
+            "with something that it reads. They differ from the table's now"
+        )
+        super().__init__(
+            f"{changed}, and on_schema_change is 'fail', so nothing was written. "
             f"{_one_sided(new, removed)} Change the model, or set on_schema_change to "
             "'append_new_columns_preserve'."
         )

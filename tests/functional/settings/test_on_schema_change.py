@@ -2,7 +2,9 @@
 
 import pytest
 
+from dbt.adapters.sparkevolve.load.queries import Queries
 from tests.functional.harness import PRESERVE, Scenario
+from tests.functional.intruders import Intrude, is_clean
 
 REACTIONS = "Allowed are: ignore, fail, append_new_columns, append_new_columns_preserve."
 
@@ -84,3 +86,34 @@ def test_the_value_works_from_the_project_and_from_a_properties_file(scenario: S
     assert f"{scenario.relation()}: column `k` is not in the table and left out" in run.log
     assert scenario.rows() == [(1, 2, None)]
     assert scenario.schemas() == 3
+
+
+def test_what_the_model_reads_may_gain_a_column_after_it_was_analysed(
+    scenario: Scenario, intrude: Intrude
+) -> None:
+    """The columns were compared before, and are those of the batch that is staged."""
+    landing = scenario.folder / "landing"
+    landing.mkdir()
+    (landing / "1.json").write_text('{"id": 1}\n')
+    query = f"select * from json.`{landing}`"
+    scenario.model(query)
+    scenario.run()
+    happened = intrude(
+        Queries, "as_stored", lambda: (landing / "2.json").write_text('{"id": 2, "late": 7}\n'), after=True
+    )
+    scenario.model(query, on_schema_change="fail")
+    state = scenario.state()
+    assert (
+        f"The columns that the model of {scenario.relation()} returns have changed while this run computed it"
+        in scenario.fail().message
+    )
+    assert scenario.state() == state
+    (landing / "2.json").unlink()
+    again = intrude(
+        Queries, "as_stored", lambda: (landing / "3.json").write_text('{"id": 3, "late": 8}\n'), after=True
+    )
+    scenario.model(query)
+    scenario.run()
+    assert (len(happened), len(again)) == (1, 1)
+    assert scenario.rows() == [(1, None), (3, 8)]
+    assert is_clean(scenario)

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
+from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
@@ -64,6 +65,44 @@ class SharedByThreads:
     def turn_at(self, table: str) -> threading.Lock:
         """Return what one thread at a time holds while it loads into a table."""
         return self._turns.setdefault(table, threading.Lock())
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The columns of a model and of its table when they were compared, before the batch was staged.
+
+    Attributes:
+        detected: what was found.
+        table: the columns of the table.
+        source: the columns that the model returned; None if the batch is known to have these.
+        may_differ: whether the two may differ.
+    """
+
+    detected: Detected
+    table: Sequence[str]
+    source: Sequence[str] | None
+    may_differ: bool
+
+    def check(self, target: SparkEvolveRelation, by_plan: Detected, table: Schema, batch: Schema) -> None:
+        """Compare what was detected with what is planned for the table and the batch as they are now.
+
+        Args:
+            target: the table.
+            by_plan: what the plan says.
+            table: the schema that it is made for.
+            batch: the batch's schema.
+
+        Raises:
+            DetectionError: the columns are those that were compared, and what was found in them is not what
+                is planned.
+            ColumnsMovedError: those of the table or of the model have changed since, and may not differ.
+        """
+        is_same_source = self.source is None or has_same_columns(batch, self.source)
+        if is_same_source and has_same_columns(table, self.table):
+            if not self.detected.agrees_with(by_plan):
+                raise DetectionError(str(target), self.detected, by_plan)
+        elif not self.may_differ and (by_plan.new or by_plan.removed):
+            raise ColumnsMovedError(str(target), by_plan.new, by_plan.removed, is_in_table=is_same_source)
 
 
 class LoadRunner:
@@ -115,6 +154,7 @@ class LoadRunner:
         settings: IncrementalSettings,
         column_docs: Mapping[str, str],
         detected: Mapping[str, Sequence[str]],
+        returned: Sequence[str] | None = None,
     ) -> Load:
         """Add the new columns to ``target`` in one commit, and return how to load the batch.
 
@@ -125,10 +165,12 @@ class LoadRunner:
             settings: the model's.
             column_docs: descriptions of columns, stored with those that are added.
             detected: what ``sparkevolve__detect_schema_change`` has found in the columns of ``base``.
+            returned: the columns that the query returned then; None if the batch is known to have these.
 
         Raises:
             EvolutionRefusedError: nothing was written, and why.
-            ColumnsMovedError: another writer has changed the columns since ``base``, and that is to fail.
+            ColumnsMovedError: the table's columns have changed since ``base``, or the model's since it was
+                compared with that, and a difference is to fail.
             DetectionError: what was detected is not what is planned.
             CommitConflictError: other writers were faster each time.
         """
@@ -142,7 +184,13 @@ class LoadRunner:
             rows = self._spark.rows(batch_queries.count_nulls(str(staged), uncounted))
             batch.add_counts(dict(zip(uncounted, map(int, rows[0]), strict=True)))
 
-        plan = self._commit_plan(base, target, batch, settings, column_docs, Detected(**detected))
+        compared = Compared(
+            Detected(**detected),
+            table=base.columns,
+            source=None if returned is None else _without(returned, settings.bookkeeping),
+            may_differ=settings.on_schema_change != "fail" or settings.add_columns,
+        )
+        plan = self._commit_plan(base, target, batch, settings, column_docs, compared)
         # Of two clocks the later one: a branch that is kept too long does no harm.
         now_ms = max(int(time.time() * 1000), batch.written_ms)
         load = Load(target, staged, base, batch, plan, settings, now_ms)
@@ -317,7 +365,7 @@ class LoadRunner:
         batch: StagedBatch,
         settings: IncrementalSettings,
         column_docs: Mapping[str, str],
-        detected: Detected | None = None,
+        compared: Compared | None = None,
         wanted: Callable[[Change], bool] = lambda change: True,
     ) -> EvolutionPlan:
         """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
@@ -327,9 +375,8 @@ class LoadRunner:
             if plan.refusals:
                 is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
                 raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
-            if detected is not None:
-                may_differ = settings.on_schema_change != "fail" or settings.add_columns
-                _check_detected(target, base, detected, planned(plan, schema), schema, may_differ)
+            if compared is not None:
+                compared.check(target, planned(plan, schema), schema, batch.schema)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
         plan = self._catalog.evolve(
@@ -365,33 +412,8 @@ def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequ
         raise EvolutionRefusedError(str(target), found, changed=changed)
 
 
-def _check_detected(
-    target: SparkEvolveRelation,
-    base: Base,
-    detected: Detected,
-    by_plan: Detected,
-    schema: Schema,
-    may_differ: bool,
-) -> None:
-    """Compare what was detected before the batch was staged with what is planned for the table as it is now.
-
-    Args:
-        target: the table.
-        base: what its columns were when they were compared.
-        detected: what was found then.
-        by_plan: what the plan says.
-        schema: the schema that it is made for.
-        may_differ: whether the batch may have other columns than the table.
-
-    Raises:
-        DetectionError: the columns are those of ``base``, and what was found in them is not what is planned.
-        ColumnsMovedError: another writer has changed them since, and they may not differ from the batch's.
-    """
-    if has_same_columns(schema, base.columns):
-        if not detected.agrees_with(by_plan):
-            raise DetectionError(str(target), detected, by_plan)
-    elif not may_differ and (by_plan.new or by_plan.removed):
-        raise ColumnsMovedError(str(target), by_plan.new, by_plan.removed)
+def _without(names: Sequence[str], left_out: Collection[str]) -> list[str]:
+    return [name for name in names if fold(name) not in left_out]
 
 
 def _is_in_a_column(change: Change) -> bool:

@@ -18,7 +18,9 @@
     {% if not is_staged %}
       {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
     {% endif %}
-    {% set load = runner.evolve(base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected) %}
+    {% set load = runner.evolve(
+      base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected, run.query.columns
+    ) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if runner.wait_for_turn(load) %}
       {% set run.loads = run.loads + 1 %}
