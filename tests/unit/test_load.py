@@ -317,7 +317,7 @@ def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCata
     loads.table("Id int, Gone string")
     load = loads.load("id bigint, new int", {"id": 1, "new": 1}, unique_key=["NEW", "id"])
     assert load.changes == ["widen `Id` from int to bigint", "add column `new` int"]
-    assert load.removed == ["`Gone`"]
+    assert list(load.removed) == ["`Gone`"]
     assert load.ignored == load.warnings == []
     assert load.new_keys == ["new"]
 
@@ -326,7 +326,7 @@ def test_what_is_left_out_is_told(loads: Loads) -> None:
     loads.table("id int")
     load = loads.load("id int, a.b int", {"id": 1, "a.b": 1}, add_columns=False)
     assert load.ignored == ["`a.b`"]
-    assert load.changes == load.removed == load.new_keys == []
+    assert (load.changes, load.removed, load.new_keys) == ([], {}, [])
 
 
 SPEC = PartitionSpec(

@@ -475,6 +475,28 @@ def test_a_wider_type_of_the_batch_widens_the_column(old: IcebergType, new: Iceb
 # Nested fields
 
 
+def test_what_is_removed_inside_lists_and_maps_is_told_apart() -> None:
+    def table(*, with_gone: bool) -> Schema:
+        fields = {"a": INT, "gone": INT} if with_gone else {"a": INT}
+        inner = struct(40, **fields)
+        return columns(
+            "S, L, M, x int" if with_gone else "S, L, M",
+            S=struct(10, **fields, deep=array(50, inner)),
+            L=array(20, inner),
+            M=mapping(30, STRING, struct(60, **fields)),
+        )
+
+    found = plan(table(with_gone=True), table(with_gone=False))
+    assert found.removed == (
+        ("S", "gone"),
+        ("S", "deep", "element", "gone"),
+        ("L", "element", "gone"),
+        ("M", "value", "gone"),
+        ("x",),
+    )
+    assert found.padded_inside == found.removed[1:4]
+
+
 def test_nested_fields_are_added_padded_and_put_in_the_order_of_the_table() -> None:
     evolution = plan(
         one_column("S", struct(10, a=INT, B=LONG, gone=STRING)),

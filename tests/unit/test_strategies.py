@@ -21,7 +21,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.iceberg.staging import staging_properties
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
-from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_value_text
+from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_values
 from dbt.adapters.sparkevolve.load.strategies import (
     is_loaded,
     keeps_values,
@@ -626,7 +626,7 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
             {"column": "new", "expression": "DBT_INTERNAL_SOURCE.`new`"},
         ],
         "removed": ["`gone`", "`x`"],
-        "removed_get": "padded with NULL",
+        "removed_get": {"`gone`": "padded with NULL", "`x`": "padded with NULL"},
         "ignored": [],
         "warnings": [],
         "refusals": [],
@@ -644,7 +644,7 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
     options = {"unique_key": "id", "removed_columns": "keep"}
     keeping, refreshed = model_settings(**options), model_settings(**options, strategy=Strategy.FULL_REFRESH)
     plan = planned(batch, TABLE, **options, strategy=Strategy.FULL_REFRESH)
-    assert removed_value_text(plan, refreshed) == "padded with NULL"
+    assert set(removed_values(plan, refreshed).values()) == {"padded with NULL"}
     kept = plan_data(relation("t"), planned(batch, TABLE, **options), keeping)
     assert plan_table(kept) == (
         "`lake`.`db`.`t`\n"
@@ -658,12 +658,30 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
     )
 
 
+@pytest.mark.parametrize("options", [{"strategy": Strategy.MERGE}, {"removed_columns": "keep"}])
+def test_what_is_removed_inside_lists_and_maps_is_padded_whatever_is_kept(options: dict[str, Any]) -> None:
+    plan = EvolutionPlan(
+        unique_key=("Id",),
+        removed=(("x",), ("s", "gone"), ("l", "element", "gone")),
+        padded_inside=(("l", "element", "gone"),),
+    )
+    options = {"strategy": Strategy.DELETE_INSERT, "unique_key": "id", **options}
+    data = plan_data(relation("t"), plan, model_settings(**options))
+    assert plan_table(data) == (
+        "`lake`.`db`.`t`\n"
+        "  change     none\n"
+        "  keep       `x`: rows that are replaced keep its value, new ones get NULL\n"
+        "  keep       `s`.`gone`: rows that are replaced keep its value, new ones get NULL\n"
+        "  pad        `l`.`element`.`gone`"
+    )
+
+
 def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused() -> None:
     data = {
         "relation": "r",
         "changes": [],
         "removed": [],
-        "removed_get": "padded with NULL",
+        "removed_get": {},
         "ignored": ["`i`"],
         "warnings": ["w"],
         "refusals": ["no"],

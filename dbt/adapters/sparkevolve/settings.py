@@ -48,7 +48,6 @@ ADDING = ("append_new_columns", "append_new_columns_preserve")
 SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
 """What may change in columns that are there; each is a setting of its own."""
 ICEBERG = "iceberg"
-_DATES_OF_SNAPSHOTS = ("dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
 
 
 class Config(Protocol):

@@ -79,6 +79,8 @@ class EvolutionPlan:
         columns: the refreshed columns, in table order, each with its projection.
         unique_key: the key, spelled as the table will spell it.
         removed: paths of columns and fields that the source does not return; each one is padded.
+        padded_inside: those of ``removed`` that are inside a list or a map: elements and values have no
+            identity, so that no previous value of theirs can be kept.
         ignored: paths of what the policy leaves out of the table.
         warnings: what the user should know though it stops nothing.
         refusals: if there is one, nothing may be written.
@@ -88,6 +90,7 @@ class EvolutionPlan:
     columns: tuple[ProjectedColumn, ...] = ()
     unique_key: tuple[str, ...] = ()
     removed: tuple[Path, ...] = ()
+    padded_inside: tuple[Path, ...] = ()
     ignored: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -146,6 +149,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         columns=tuple(columns),
         unique_key=tuple(spelling[fold(key)] for key in policy.unique_key),
         removed=tuple(planner.removed),
+        padded_inside=tuple(planner.padded_inside),
         ignored=tuple(planner.ignored),
         warnings=tuple(planner.warnings),
     )
@@ -186,10 +190,12 @@ class _Planner:
     renames: dict[int, str]
     changes: list[Change] = field(default_factory=list)
     removed: list[Path] = field(default_factory=list)
+    padded_inside: list[Path] = field(default_factory=list)
     ignored: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     _new_names: dict[Path, str] = field(default_factory=dict)
+    _collections: int = 0
 
     @cached_property
     def _paths(self) -> FieldPaths:
@@ -264,6 +270,8 @@ class _Planner:
 
     def _pad(self, path: Path, old: NestedField) -> Projection:
         self.removed.append(path)
+        if self._collections:
+            self.padded_inside.append(path)
         if old.field_id in self.policy.facts.partition_sources:
             self.warnings.append(
                 f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows "
@@ -344,7 +352,7 @@ class _Planner:
         return projection
 
     def _findings(self) -> tuple[list[Any], ...]:
-        return self.changes, self.removed, self.ignored, self.refusals
+        return self.changes, self.removed, self.padded_inside, self.ignored, self.refusals
 
     def _struct(self, path: Path, old: StructType, new: StructType) -> Projection:
         members = self._members(path, old.fields, new.fields)
@@ -355,7 +363,7 @@ class _Planner:
         inside = (*path, "element")
         if old.element_required:
             self._relax(inside, old.element_field, refusals.null_in_not_null)
-        element = self._convert(inside, old.element_type, new.element_type)
+        element = self._convert_inside(inside, old.element_type, new.element_type)
         return element if element == Keep() else RebuildList(element)
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
@@ -364,8 +372,15 @@ class _Planner:
         inside = (*path, "value")
         if old.value_required:
             self._relax(inside, old.value_field, refusals.null_in_not_null)
-        value = self._convert(inside, old.value_type, new.value_type)
+        value = self._convert_inside(inside, old.value_type, new.value_type)
         return value if value == Keep() else RebuildMap(value)
+
+    def _convert_inside(self, path: Path, old: IcebergType, new: IcebergType) -> Projection:
+        """Plan how an element of a list, or a value of a map, gets into its place."""
+        self._collections += 1
+        projection = self._convert(path, old, new)
+        self._collections -= 1
+        return projection
 
     def _describe(self, path: Path, name: str, old: NestedField) -> None:
         doc = (self.policy.docs or {}).get(fold(name))

@@ -148,14 +148,9 @@ class Load:
         return [] if self.has_said_differences else differences(self.base.table, self.settings)
 
     @property
-    def removed(self) -> list[str]:
-        """The columns and fields that the model does not return."""
-        return [names.path_text(path) for path in self.plan.removed]
-
-    @property
-    def removed_value_text(self) -> str:
-        """What rows of this run have where the model does not return a column or field."""
-        return plan_report.removed_value_text(self.plan, self.settings)
+    def removed(self) -> dict[str, str]:
+        """What rows of this run have for each column or field that the model does not return, by its path."""
+        return plan_report.removed_values(self.plan, self.settings)
 
     @property
     def ignored(self) -> list[str]:

@@ -23,7 +23,7 @@ def plan_data(
             {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in plan.columns
         ],
         "removed": [names.path_text(path) for path in plan.removed],
-        "removed_get": removed_value_text(plan, settings),
+        "removed_get": removed_values(plan, settings),
         "ignored": [names.path_text(path) for path in plan.ignored],
         "warnings": list(plan.warnings),
         "refusals": [str(refusal) for refusal in plan.refusals],
@@ -41,12 +41,12 @@ def plan_table(plan: Mapping[str, Any]) -> str:
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
         )
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
-    for text in plan["removed"]:
-        rows.append(("keep", f"{text}: {KEPT}") if plan["removed_get"] == KEPT else ("pad", text))
+    values = plan["removed_get"]
+    rows += [("keep", f"{p}: {KEPT}") if values[p] == KEPT else ("pad", p) for p in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += [("refused", text) for text in plan["refusals"]]
-    kind = "new row" if plan["removed_get"] == KEPT and plan["removed"] else "column"
+    kind = "new row" if KEPT in values.values() else "column"
     rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
 
@@ -56,7 +56,8 @@ def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [("reads", f"{names_}, planned as now: a run would build that first")] if names_ else []
 
 
-def removed_value_text(plan: EvolutionPlan, settings: IncrementalSettings) -> str:
-    """Return what rows of a run have where the model does not return a column or field."""
-    keeps = settings.strategy == Strategy.MERGE or settings.keeps_removed
-    return KEPT if keeps and plan.unique_key else PADDED
+def removed_values(plan: EvolutionPlan, settings: IncrementalSettings) -> dict[str, str]:
+    """Return what rows of a run have for each column or field that the model does not return, by its path."""
+    keeps = (settings.strategy == Strategy.MERGE or settings.keeps_removed) and bool(plan.unique_key)
+    kept = set(plan.removed) - set(plan.padded_inside) if keeps else set()
+    return {names.path_text(path): KEPT if path in kept else PADDED for path in plan.removed}

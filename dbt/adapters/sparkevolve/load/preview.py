@@ -56,7 +56,8 @@ class Preview:
 
         Returns:
             ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
-            ``removed_get`` (what these get), ``ignored``, ``warnings`` and ``refusals`` (texts).
+            ``removed_get`` (what each of these gets, by its path), ``ignored``, ``warnings`` and ``refusals``
+            (texts).
         """
         batch = self._catalog.staged_batch(staged)
         table = self._catalog.load(target)

@@ -52,8 +52,8 @@
       ~ 'do not match the batch and stay.'
     ) %}
   {% endfor %}
-  {% for name in load.removed %}
-    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ load.removed_value_text, info=True) %}
+  {% for name, value in load.removed.items() %}
+    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ value, info=True) %}
   {% endfor %}
   {% for name in load.ignored %}
     {% do log(relation ~ ': column ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
