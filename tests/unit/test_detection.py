@@ -200,9 +200,11 @@ def test_columns_are_the_same_by_their_folded_names() -> None:
 
 
 def check(detected: dict[str, list[str]], **settings: Any) -> None:
+    model = SimpleNamespace(unique_id="model.case.t")
+    name = "sparkevolve__schema_change_refusals"
     context = {
         "exceptions": SimpleNamespace(raise_compiler_error=raise_compiler_error),
-        "model": SimpleNamespace(unique_id="model.case.t"),
+        name: macro(SCHEMA_CHANGE, name, model=model),
     }
     rendered = macro(SCHEMA_CHANGE, "sparkevolve__check_schema_change", **context)
     chosen = {"on_schema_change": "fail", "is_refreshed": False, **settings}

@@ -122,6 +122,8 @@ def test_the_plan_knows_the_policy_fail(scenario: Scenario) -> None:
     for arguments in (PLAN_ONLY, ()):
         run = scenario.fail(*arguments)
         assert "In the model only: more. In the table only: note." in run.message
+        refused = "  refused    The columns of model.case.t and of its table"
+        assert (refused in run.log) == (arguments == PLAN_ONLY)
     scenario.model("select 1 as id, 'b' as note", on_schema_change="fail")
     scenario.run(*PLAN_ONLY)
     assert scenario.state() == before

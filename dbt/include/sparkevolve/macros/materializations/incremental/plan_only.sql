@@ -49,6 +49,9 @@
     {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
     {% set plan = adapter.preview().of_load(target_relation, staged, settings, sparkevolve__column_docs()) %}
+    {% set table_names = table_schema.fields | map(attribute='name') | list %}
+    {% set detected = sparkevolve__detect_schema_change(query.columns, table_names) %}
+    {% do plan.refusals.extend(sparkevolve__schema_change_refusals(target_relation, detected, settings)) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
   {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.preview().text(plan), info=True) %}
@@ -56,11 +59,7 @@
     {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
     {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
   {% endif %}
-  {% if not is_new %}
-    {% set table_names = table_schema.fields | map(attribute='name') | list %}
-    {% set detected = sparkevolve__detect_schema_change(query.columns, table_names) %}
-    {% do sparkevolve__check_schema_change(target_relation, detected, settings) %}
-  {% elif plan.is_analysed and config.get('contract').enforced %}
+  {% if is_new and plan.is_analysed and config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sparkevolve__compiled_query()) %}
   {% endif %}
   {% do sparkevolve__nothing_run('planned, nothing was changed') %}

@@ -16,15 +16,24 @@
 
 {# Refuse a change of columns under `fail`: before the model is computed, since names are known from its query. #}
 {% macro sparkevolve__check_schema_change(target_relation, detected, settings) %}
-  {% if settings.on_schema_change == 'fail' and not settings.is_refreshed and (detected.new or detected.removed) %}
-    {% do exceptions.raise_compiler_error(
-      'The columns of ' ~ model.unique_id ~ ' and of its table ' ~ target_relation ~ ' differ, and '
-      "on_schema_change is 'fail', so nothing was written. In the model only: "
-      ~ (detected.new | join(', ') or 'none') ~ '. In the table only: '
-      ~ (detected.removed | join(', ') or 'none') ~ ". Change the model, or set on_schema_change to "
-      "'append_new_columns_preserve'."
-    ) %}
+  {% for text in sparkevolve__schema_change_refusals(target_relation, detected, settings) %}
+    {% do exceptions.raise_compiler_error(text) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Why a run would refuse a change of columns: one text, or none. #}
+{% macro sparkevolve__schema_change_refusals(target_relation, detected, settings) %}
+  {% if settings.on_schema_change != 'fail' or settings.is_refreshed or not (detected.new or detected.removed) %}
+    {% do return([]) %}
   {% endif %}
+  {% do return([
+    'The columns of ' ~ model.unique_id ~ ' and of its table ' ~ target_relation ~ ' differ, and '
+    "on_schema_change is 'fail', so nothing was written. In the model only: "
+    ~ (detected.new | join(', ') or 'none') ~ '. In the table only: '
+    ~ (detected.removed | join(', ') or 'none') ~ ". Change the model, or set on_schema_change to "
+    "'append_new_columns_preserve'."
+  ]) %}
 {% endmacro %}
 
 
