@@ -50,7 +50,6 @@ class NoCascade(ExpectedInSpark):
         super()._check_relation_end_state(run_result, project, exists=True)  # type: ignore[misc]
 
 
-@pytest.mark.core
 class TestBasicSeeds(NoCascade, BaseBasicSeedTests):
     pass
 

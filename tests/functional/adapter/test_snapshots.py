@@ -55,7 +55,6 @@ class SourcesInSpark:
         project.run_sql = run_all
 
 
-@pytest.mark.core
 class TestSimpleSnapshot(BaseSimpleSnapshot):
     # Iceberg's columns take no `default` from Spark's ALTER.
     def add_fact_column(self, column: str | None = None, definition: str | None = None) -> None:

@@ -33,7 +33,6 @@ def test_a_commit_while_a_batch_is_loaded_stays(
 
 
 @pytest.mark.parametrize("source", ["{{ this }}", "seen", "seen_too"])
-@pytest.mark.core
 def test_a_batch_computed_from_the_table_is_computed_again(
     scenario: Scenario, intrude: Intrude, source: str
 ) -> None:

@@ -43,7 +43,6 @@ def roll_back(scenario: Scenario, snapshot_id: int) -> None:
 
 
 @pytest.mark.parametrize("step", ["staging", "cutting", "inserting", "publishing"])
-@pytest.mark.core
 def test_main_is_rolled_back_during_a_run(scenario: Scenario, intrude: Intrude, step: str) -> None:
     """The run neither brings the rows back that were taken away, nor counts them."""
     first = prepare(scenario)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.functional.harness import Scenario
 
 BEFORE = (
@@ -27,7 +25,6 @@ def read(scenario: Scenario, name: str) -> list[dict[str, Any]]:
     return [{**row, "m": dict(row["m"]) if row["m"] is not None else None} for row in rows]
 
 
-@pytest.mark.core
 def test_a_bare_null_replaces_a_value(scenario: Scenario) -> None:
     for name, option in OPTIONS.items():
         scenario.model(BEFORE, name, **option)
