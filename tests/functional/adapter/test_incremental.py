@@ -22,7 +22,6 @@ from dbt.tests.util import run_dbt
 from tests.functional.adapter.modes import PublishDirect
 
 
-@pytest.mark.core
 class TestIncrementalOnSchemaChange(BaseIncrementalOnSchemaChange):
     """With ``append_new_columns_remove_one``, which dbt-spark cannot do."""
 

@@ -145,7 +145,6 @@ def test_names_compare_by_plain_lower_case(scenario: Scenario) -> None:
         pytest.param("sum", "\u017fum", id="long-s"),
     ],
 )
-@pytest.mark.core
 def test_names_that_spark_confuses_are_refused(scenario: Scenario, old: str, new: str) -> None:
     scenario.model(f"select 1 as k, 5 as `{old}`, 6 as `{new}`", unique_key="k")
     run = scenario.fail()
