@@ -1,10 +1,13 @@
 """New and removed columns are detected by name before a batch is staged, in every mode."""
 
+import pytest
+
 from tests.functional.harness import PRESERVE, Scenario
 
 FAILS = "cast(raise_error('it was computed') as int)"
 
 
+@pytest.mark.core
 def test_fail_refuses_before_the_model_is_computed(scenario: Scenario) -> None:
     """A refused run costs no computation, and stages nothing."""
     scenario.model("select 1 as id, 'a' as Note, 7 as kept", on_schema_change="fail")
@@ -28,6 +31,7 @@ def test_fail_refuses_before_the_model_is_computed(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
 
 
+@pytest.mark.core
 def test_what_is_detected_is_in_the_log_of_every_mode(scenario: Scenario) -> None:
     models = {
         "ignoring": {"on_schema_change": "ignore"},
