@@ -58,6 +58,10 @@ setup(
             "import-linter>=2.5,<3",
             "pre-commit>=4",
             "build>=1.3",
+            # Another reader of Iceberg tables. The extensions have to be those of its very version.
+            "duckdb>=1.5,<2",
+            "duckdb-extension-avro>=1.5,<2",
+            "duckdb-extension-iceberg>=1.5,<2",
             "types-PyYAML",
         ],
     },
