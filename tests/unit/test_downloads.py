@@ -85,7 +85,7 @@ def test_nobody_waits_where_the_jars_are(cache: Cache) -> None:
 def test_without_a_folder_of_its_own_the_lock_is_in_the_users_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setattr(downloads, "user_home", lambda: tmp_path)
     with one_at_a_time(lambda: {PACKAGES: "g:x:1"}):
         assert is_locked(tmp_path / ".cache" / "dbt-sparkevolve")
 

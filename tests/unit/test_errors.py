@@ -33,7 +33,7 @@ def test_a_refused_evolution_lists_each_refusal() -> None:
     assert (error.refusals, error.changed) == (tuple(refusals), ())
     again = EvolutionRefusedError("`t`", refusals[:1], changed=["add column `n` int", "rename `a` to `b`"])
     assert again.msg == (
-        "The batch cannot be loaded into `t`, and no row was written to it. This run has changed its columns "
+        "The batch cannot be loaded into `t`, and no row was written to it. This run has changed the table "
         "before (add column `n` int; rename `a` to `b`), and that stays:\n  * A is wrong. Mend it."
     )
     assert again.changed == ("add column `n` int", "rename `a` to `b`")

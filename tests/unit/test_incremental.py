@@ -354,7 +354,7 @@ def test_a_refusal_after_another_writers_change_says_what_the_run_has_changed(
     with other.load_table("db.t").update_schema() as change:
         change.add_column("n", StringType())
     base = run.runner.begin_load(TARGET)
-    text = "This run has changed its columns before (add column `n` int), and that stays:"
+    text = "This run has changed the table before (add column `n` int), and that stays:"
     query = {"sql": "select 1", "columns": ["ID", "n"]}
     for attempt in (
         lambda: run.runner.evolve(base, TARGET, STAGED, DEFAULTS, {}, SAME),

@@ -1,9 +1,11 @@
 """Which jars Spark needs, and those that an earlier run has downloaded."""
 
 import os
+import pwd
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,7 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder in which no run has resolved any jar."""
     folder = tmp_path / "home"
     folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: SimpleNamespace(pw_dir=str(folder)))
     return folder
 
 

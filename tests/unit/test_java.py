@@ -1,17 +1,18 @@
 """The Java that Spark runs on."""
 
 import os
+import pwd
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from dbt.adapters.sparkevolve.errors import (
     JavaNotFoundError,
 )
-from dbt.adapters.sparkevolve.spark.java import java_version, provide_java
+from dbt.adapters.sparkevolve.spark.java import java_version, provide_java, user_home
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,24 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     return folder
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"), [("/home/listed", "/home/listed"), ("/", "HOME"), ("", "HOME"), (None, "HOME")]
+)
+def test_the_home_is_the_one_that_java_knows(
+    home: Path, monkeypatch: pytest.MonkeyPatch, listed: str | None, found: str
+) -> None:
+    """Also where HOME is another folder, as under sudo: Ivy's files are not there."""
+
+    def look_up(uid: int) -> SimpleNamespace:
+        assert uid == os.getuid()
+        if listed is None:
+            raise KeyError(uid)
+        return SimpleNamespace(pw_dir=listed)
+
+    monkeypatch.setattr(pwd, "getpwuid", look_up)
+    assert user_home() == (home if found == "HOME" else Path(found))
 
 
 MakeJava = Callable[..., Path]

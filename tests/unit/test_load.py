@@ -73,7 +73,7 @@ def test_a_load_goes_into_a_branch_that_it_cuts_off_where_the_run_started(loads:
     load = loads.load(BATCH, ROW, unique_key="id", now_ms=(base.cut_at_ms or 0) + DAY_MS)
     assert load.branch is not None
     written = f"{MAIN}.`branch_{load.branch}`"
-    assert load.is_published
+    assert load.goes_on_branch
     assert load.cut == create_branch(MAIN, load.branch, base.head, 3 * 24 * 60)
     assert load.written == written
     assert load.statements == [
@@ -97,7 +97,7 @@ def test_a_load_into_an_empty_table_cuts_its_branch_off_nothing(loads: Loads) ->
 def test_a_direct_load_goes_into_the_table(loads: Loads) -> None:
     loads.table("id int, gone string, x int", {"id": 1, "gone": "g", "x": 1})
     load = loads.load(BATCH, ROW, unique_key="id", publish="direct")
-    assert not load.is_published
+    assert not load.goes_on_branch
     assert load.branch is load.cut is None
     assert load.written == MAIN
     assert (
@@ -116,7 +116,7 @@ def test_a_direct_load_that_keeps_values_is_published_from_a_branch(loads: Loads
     load = loads.load(BATCH, ROW, unique_key="id", publish="direct", removed_columns="keep")
     key = Key(("id",), predicates=(between("id", "int", 1, 1),))
     assert load.branch is not None
-    assert load.is_published
+    assert load.goes_on_branch
     assert load.written == f"{MAIN}.`branch_{load.branch}`"
     assert load.steps == [
         create_branch(MAIN, load.branch, load.base.head, 2880),

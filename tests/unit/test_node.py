@@ -5,7 +5,15 @@ import threading
 import pytest
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import AfterLoadError, ConnectionLostError, RunCancelledError
+from dbt.adapters.sparkevolve.errors import (
+    AfterLoadError,
+    ColumnsMovedError,
+    ConnectionLostError,
+    NotIcebergError,
+    RunCancelledError,
+    UnreadableQueryError,
+    UnreadableTableError,
+)
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
 from tests.unit.helpers import relation
 
@@ -72,3 +80,42 @@ def test_each_thread_finds_its_own_node(node: Node) -> None:
     # Outside of a node macros get one that keeps nothing.
     running_node().note_gone(TARGET)
     assert running_node().gone is None
+
+
+def test_what_was_committed_before_a_refusal_is_said() -> None:
+    node = Node()
+    assert node.written == "nothing was written"
+    node.note_changes(["describe `x` as 'new'", "set property 'a' to 'b'"])
+    written = (
+        "no row was written. This run has changed the table before (describe `x` as 'new'; set property 'a' "
+        "to 'b'), and that stays"
+    )
+    assert node.written == written
+    moved = ColumnsMovedError("t", ["n"], [], written=node.changed)
+    assert moved.msg == (
+        "Another writer has changed the columns of t while this run computed its model. They differ from "
+        f"the model's now, and on_schema_change is 'fail', so {written}. In the model only: n. In the table "
+        "only: none. Change the model, or set on_schema_change to 'append_new_columns_preserve'."
+    )
+    for error in (
+        NotIcebergError("t", "lake"),
+        UnreadableTableError("t", "no"),
+        UnreadableQueryError("t", "x"),
+    ):
+        end = "Nothing was read or written." if "read or" in error.msg else "Nothing was written."
+        assert error.msg.endswith(f" {end}")
+        assert Node().explained(error) is error
+        explained = node.explained(error)
+        said = f"{written[:1].upper()}{written[1:]}."
+        assert str(getattr(explained, "msg", "")) == error.msg.removesuffix(end) + said
+        node.explanation = None
+
+
+def test_an_error_after_the_load_does_not_say_that_nothing_was_written() -> None:
+    node = Node()
+    node.rows_are_visible(TARGET, docs=True)
+    node.begin_step("descriptions")
+    explained = node.explained(NotIcebergError("t", "lake"))
+    assert isinstance(explained, AfterLoadError)
+    assert "Spark uses (`dbt debug` tells).\nThis happened after the load" in explained.msg
+    assert "Nothing was written" not in explained.msg

@@ -1,6 +1,8 @@
 """Settings of the in-process session."""
 
+import pwd
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home folder in which no run has resolved any jar."""
     folder = tmp_path / "home"
     folder.mkdir()
-    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: SimpleNamespace(pw_dir=str(folder)))
     return folder
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 
+NOTHING_WRITTEN = ("Nothing was written.", "Nothing was read or written.")
+"""How errors end that do not know what the run has committed before; see ``Node.explained``."""
+
+
 class SparkEvolveError(DbtRuntimeError):
     """Anything that this adapter refuses or cannot do. Its text says what happened, where, and what to do."""
 
@@ -255,13 +259,28 @@ class FilesLeftError(SparkEvolveError):
         self.relation = relation
 
 
+def what_was_written(changed: Sequence[str], where: str = "") -> str:
+    """Return, as the middle of a sentence, what a run that is refused has written before.
+
+    Args:
+        changed: what it has committed to the table, which stays; empty for nothing.
+        where: what the rows would have been written to, as `` to it``.
+    """
+    if not changed:
+        return f"nothing was written{where}"
+    return (
+        f"no row was written{where}. This run has changed the table before ({'; '.join(changed)}), and that "
+        "stays"
+    )
+
+
 class EvolutionRefusedError(SparkEvolveError):
     """A batch that cannot be loaded into its table without harm.
 
     Attributes:
         relation: the rendered name of the table.
         refusals: what is wrong, each with its columns, types, reason and remedy.
-        changed: what an earlier attempt of the run has changed of the table's columns, which stays.
+        changed: what an earlier attempt of the run has committed to the table, which stays.
     """
 
     def __init__(
@@ -277,14 +296,7 @@ class EvolutionRefusedError(SparkEvolveError):
             "and no others."
         )
         super().__init__(
-            f"The batch cannot be loaded into {relation}, and "
-            + (
-                "no row was written to it. This run has changed its columns before "
-                f"({'; '.join(changed)}), and that stays:"
-                if changed
-                else "nothing was written to it:"
-            )
-            + f"\n{lines}"
+            f"The batch cannot be loaded into {relation}, and {what_was_written(changed, ' to it')}:\n{lines}"
             + (way_out if is_full_refresh else "")
         )
         self.relation = relation
@@ -317,10 +329,17 @@ class ColumnsMovedError(SparkEvolveError):
         relation: the rendered name of the table.
         new: the columns that only the model has now.
         removed: the columns that only the table has now.
+        written: what the run has committed to the table before, which stays.
     """
 
     def __init__(
-        self, relation: str, new: Sequence[str], removed: Sequence[str], *, is_in_table: bool = True
+        self,
+        relation: str,
+        new: Sequence[str],
+        removed: Sequence[str],
+        *,
+        is_in_table: bool = True,
+        written: Sequence[str] = (),
     ) -> None:
         changed = (
             f"Another writer has changed the columns of {relation} while this run computed its model. They "
@@ -330,13 +349,14 @@ class ColumnsMovedError(SparkEvolveError):
             "with something that it reads. They differ from the table's now"
         )
         super().__init__(
-            f"{changed}, and on_schema_change is 'fail', so nothing was written. "
+            f"{changed}, and on_schema_change is 'fail', so {what_was_written(written)}. "
             f"{_one_sided(new, removed)} Change the model, or set on_schema_change to "
             "'append_new_columns_preserve'."
         )
         self.relation = relation
         self.new = tuple(new)
         self.removed = tuple(removed)
+        self.written = tuple(written)
 
 
 class DetectionError(SparkEvolveError):

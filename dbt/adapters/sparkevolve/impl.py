@@ -217,7 +217,8 @@ class SparkEvolveAdapter(SparkAdapter):
                 self.execute(sql)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        self.catalog.set_docs(relation, comment, docs, retries, through_spark)
+        stored = self.catalog.set_docs(relation, comment, docs, retries, through_spark)
+        running_node().note_changes(stored)
 
     @available.parse_none
     def incremental_settings(

@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+import yaml
 from pyiceberg.catalog import Catalog
 from pyiceberg.types import StringType
 
@@ -29,6 +30,36 @@ def test_a_commit_while_a_batch_is_loaded_stays(
     assert len(happened) == 2
     assert scenario.rows() == [(1, 10), (2, 20), (3, 30), (3, 30)]
     assert (staged(run), cut(run)) == (1, 3)
+    assert is_clean(scenario)
+
+
+def test_a_refusal_in_a_later_attempt_says_what_the_first_one_has_stored(
+    scenario: Scenario, intrude: Intrude
+) -> None:
+    """No row and no column, but a description and a property, which stay."""
+    fails: dict[str, Any] = {"on_schema_change": "fail", "persist_docs": {"columns": True}}
+    scenario.model("select 1 as id, 10 as v", **fails)
+    scenario.run()
+    scenario.model("select 2 as id, 20 as v", **fails, tblproperties={"team": "us"})
+    described = [{"name": "t", "columns": [{"name": "v", "description": "new"}]}]
+    scenario.file("models/t.yml", yaml.safe_dump({"models": described}))
+    added = f"alter table {scenario.relation()} add column theirs int"
+
+    def widen_and_append() -> None:
+        scenario.sql(added)
+        append(scenario, [{"id": 3, "v": 30, "theirs": None}])
+
+    happened = intrude(IcebergCatalog, "publish", widen_and_append)
+    said = scenario.fail().message
+    assert len(happened) == 1
+    assert (
+        f"The columns of model.case.t and of its table {scenario.relation()} differ, and on_schema_change is "
+        "'fail', so no row was written. This run has changed the table before (describe `v` as 'new'; set "
+        "property 'team' to 'us'), and that stays. In the model only: none. In the table only: theirs."
+    ) in said
+    assert scenario.docs()["v"] == "new"
+    assert scenario.table().properties["team"] == "us"
+    assert scenario.rows() == [(1, 10, None), (3, 30, None)]
     assert is_clean(scenario)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.sparkevolve.spark.jars import jar_folders
+from dbt.adapters.sparkevolve.spark.java import user_home
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]
@@ -322,7 +323,7 @@ def test_a_further_profile_of_a_process_has_settings_of_its_own(
     config["spark.sql.ui.retainedExecutions"] = "7"
     # The same jars by other paths, as after a first run, in which Spark has downloaded them.
     (tmp_path / "jars").mkdir()
-    for folder in jar_folders(Path(config.get("spark.jars.ivy") or Path.home())):
+    for folder in jar_folders(Path(config.get("spark.jars.ivy") or user_home())):
         for jar in folder.glob("*.jar"):
             if not (tmp_path / "jars" / jar.name).exists():
                 (tmp_path / "jars" / jar.name).symlink_to(jar)

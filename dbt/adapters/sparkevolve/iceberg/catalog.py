@@ -230,9 +230,9 @@ class IcebergCatalog:
         column_docs: Mapping[str, str],
         retries: int,
         through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
-    ) -> None:
+    ) -> list[str]:
         """Store descriptions that differ from what the table has; see ``columns.set_docs``."""
-        columns.set_docs(self.access, relation, comment, column_docs, retries, through_spark)
+        return columns.set_docs(self.access, relation, comment, column_docs, retries, through_spark)
 
     def publish(
         self,

@@ -8,7 +8,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import CommitConflictError, SchemaCommitError, TableChangedError
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.changes import SetDoc
+from dbt.adapters.sparkevolve.evolution.names import constant_literal, fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
@@ -111,7 +112,7 @@ def set_docs(
     column_docs: Mapping[str, str],
     retries: int,
     through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
-) -> None:
+) -> list[str]:
     """Store descriptions that differ from what the table has; without a difference make no commit.
 
     Args:
@@ -122,7 +123,11 @@ def set_docs(
         retries: how often to try again after a conflict.
         through_spark: stores them in a table that PyIceberg cannot commit to: that of the table, if it
             is not None, and those of columns by their exact names.
+
+    Returns:
+        Texts of what was stored.
     """
+    stored: list[str] = []
 
     def attempt(table: Table) -> None:
         changed = {
@@ -135,9 +140,14 @@ def set_docs(
             return
         access.cancellation.check(f"The descriptions of {relation} were not stored")
         wanted = comment if new_comment else None
+        # An attempt whose answer was lost may have stored them: the next one finds no difference then.
+        stored[:] = [str(SetDoc((name,), doc)) for name, doc in changed.items()]
+        if wanted is not None:
+            stored.append(f"describe the table as {constant_literal(wanted)}")
         if through_spark is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
             through_spark(wanted, changed)
         else:
             access.watch.limited(lambda: commit_docs(table, wanted, changed))
 
     retry(access, relation, attempt, retries, wanted="The descriptions of {} could not be stored")
+    return stored

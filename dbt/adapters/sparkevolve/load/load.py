@@ -65,7 +65,7 @@ class Load:
     ended_at: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        on_branch = self.is_published and is_loaded(self.batch, self.settings)
+        on_branch = self.goes_on_branch and is_loaded(self.batch, self.settings)
         self.branch = branches.branch_name() if on_branch else None
 
     def elapsed_ms(self) -> int:
@@ -73,7 +73,7 @@ class Load:
         return int((time.monotonic() - self.ended_at) * 1000)
 
     @property
-    def is_published(self) -> bool:
+    def goes_on_branch(self) -> bool:
         """Whether the batch goes into a branch, and becomes visible when that is published.
 
         Values that the model does not return are nowhere but in the rows that are deleted. A run that ended

@@ -1,14 +1,20 @@
 """The node that runs: what it has to give back at its end, and what it says of an error."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import AfterLoadError, ConnectionLostError, RunCancelledError
+from dbt.adapters.sparkevolve.errors import (
+    NOTHING_WRITTEN,
+    AfterLoadError,
+    ConnectionLostError,
+    RunCancelledError,
+    what_was_written,
+)
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
@@ -35,7 +41,7 @@ class Node:
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay. A full
             refresh that failed half-way is retried with its `--full-refresh`, and dbt would run the first of
             the batches that are left as one: it would replace all that the others have loaded.
-        changed: what it has changed of its table's columns.
+        changed: what it has committed to its table beside rows: columns, descriptions, properties.
         explanation: the last error that it has explained.
     """
 
@@ -78,6 +84,15 @@ class Node:
         if self.outcome is not None:
             self.outcome.begin(step)
 
+    def note_changes(self, changes: Iterable[object]) -> None:
+        """Note what has been committed to the node's table beside rows: it stays if the node fails."""
+        self.changed += map(str, changes)
+
+    @property
+    def written(self) -> str:
+        """What the node has written before it is refused, as the middle of a sentence."""
+        return what_was_written(self.changed)
+
     def note_gone(self, relation: SparkEvolveRelation) -> None:
         """Note that dbt compiled the model as incremental, and that its table is not there any more."""
         logger.info(f"{relation} has been dropped or replaced since dbt compiled its model: it is recreated")
@@ -94,7 +109,7 @@ class Node:
         load = self.load
         if not isinstance(error, RunCancelledError):
             return self.explained(error)
-        if load is None or not load.is_published or error.is_published is not None:
+        if load is None or not load.goes_on_branch or error.is_published is not None:
             return error
         return RunCancelledError(error.undone, str(load.target), load.is_visible)
 
@@ -105,7 +120,8 @@ class Node:
         if isinstance(error, ConnectionLostError) and self.outcome is None:
             # Whether the statement has taken effect nobody knows, and the error says so.
             return error
-        text = str(getattr(error, "msg", "") or error) or type(error).__name__
+        said = str(getattr(error, "msg", "") or error) or type(error).__name__
+        text = self._without_untruth(said)
         if self.outcome is not None:
             return self.outcome.error(text)
         if self.gone is not None and is_relation_not_found(text):
@@ -113,7 +129,18 @@ class Node:
                 f"{text}\n{self.gone} was there when dbt compiled the model, and has been dropped or "
                 "replaced since, by a hook of this run or by another writer. Nothing was loaded."
             )
-        return error
+        return error if text == said else DbtRuntimeError(text)
+
+    def _without_untruth(self, text: str) -> str:
+        """Return an error's text, of which an end that says that nothing was written is not true here."""
+        if not self.changed and self.outcome is None:
+            return text
+        for end in NOTHING_WRITTEN:
+            if text.endswith(end):
+                rest = text.removesuffix(end).rstrip()
+                written = self.written[:1].upper() + self.written[1:]
+                return rest if self.outcome is not None else f"{rest} {written}."
+        return text
 
 
 _RUNNING: ContextVar[Node | None] = ContextVar("sparkevolve_node", default=None)

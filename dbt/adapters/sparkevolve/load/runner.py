@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
     NotOnBranchError,
     PublishConflictError,
+    RunCancelledError,
 )
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
@@ -76,12 +77,14 @@ class Compared:
         table: the columns of the table.
         source: the columns that the model returned; None if the batch is known to have these.
         may_differ: whether the two may differ.
+        written: what the run has committed to the table before.
     """
 
     detected: Detected
     table: Sequence[str]
     source: Sequence[str] | None
     may_differ: bool
+    written: Sequence[str] = ()
 
     def check(self, target: SparkEvolveRelation, by_plan: Detected, table: Schema, batch: Schema) -> None:
         """Compare what was detected with what is planned for the table and the batch as they are now.
@@ -102,7 +105,13 @@ class Compared:
             if not self.detected.agrees_with(by_plan):
                 raise DetectionError(str(target), self.detected, by_plan)
         elif not self.may_differ and (by_plan.new or by_plan.removed):
-            raise ColumnsMovedError(str(target), by_plan.new, by_plan.removed, is_in_table=is_same_source)
+            raise ColumnsMovedError(
+                str(target),
+                by_plan.new,
+                by_plan.removed,
+                is_in_table=is_same_source,
+                written=self.written,
+            )
 
 
 class LoadRunner:
@@ -189,6 +198,7 @@ class LoadRunner:
             table=base.columns,
             source=None if returned is None else _without(returned, settings.bookkeeping),
             may_differ=settings.on_schema_change != "fail" or settings.add_columns,
+            written=tuple(self._node.changed),
         )
         plan = self._commit_plan(base, target, batch, settings, column_docs, compared)
         # Of two clocks the later one: a branch that is kept too long does no harm.
@@ -208,7 +218,7 @@ class LoadRunner:
         other's way.
         """
         node = self._node
-        if not load.is_published or node.lock is not None:
+        if not load.goes_on_branch or node.lock is not None:
             return True
         lock = self._shared.turn_at(str(load.target))
         at_once = lock.acquire(blocking=False)
@@ -283,7 +293,7 @@ class LoadRunner:
             logger.info(f"What this run started from in {load.target} has expired: loading again")
             drop_branches(self._catalog, load)
             return False
-        if load.branch is None or not load.is_published:
+        if load.branch is None or not load.goes_on_branch:
             return True
 
         def fast_forward() -> None:
@@ -379,16 +389,22 @@ class LoadRunner:
                 compared.check(target, planned(plan, schema), schema, batch.schema)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
-        plan = self._catalog.evolve(
-            target,
-            decide,
-            settings.commit_retries,
-            source=batch.schema,
-            invocation_id=get_invocation_id(),
-            base=base,
-            seen_ms=batch.written_ms,
-        )
-        self._node.changed += map(str, plan.changes)
+        try:
+            plan = self._catalog.evolve(
+                target,
+                decide,
+                settings.commit_retries,
+                source=batch.schema,
+                invocation_id=get_invocation_id(),
+                base=base,
+                seen_ms=batch.written_ms,
+            )
+        except RunCancelledError as exc:
+            if not self._node.changed:
+                raise
+            undone = f"{exc.undone} any more than before ({'; '.join(self._node.changed)})"
+            raise RunCancelledError(undone, exc.relation, exc.is_published) from exc
+        self._node.note_changes(plan.changes)
         return plan
 
 

@@ -87,7 +87,7 @@ class Steps:
                 raise error
             return self._try_again(load, step)
         except DbtRuntimeError as exc:
-            if load.is_published or step == 0 or isinstance(exc, ConnectionLostError | RunCancelledError):
+            if load.goes_on_branch or step == 0 or isinstance(exc, ConnectionLostError | RunCancelledError):
                 raise
             raise DbtRuntimeError(
                 f"{exc.msg}\nThe model's `publish` is 'direct', so the statement before this one has taken "

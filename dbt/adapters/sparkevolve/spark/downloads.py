@@ -7,6 +7,8 @@ from typing import IO
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.sparkevolve.spark.java import user_home
+
 logger = AdapterLogger("SparkEvolve")
 
 # The setting of Spark that has it look for jars, and download those that are missing.
@@ -35,7 +37,7 @@ def one_at_a_time(make: Callable[[], dict[str, str]]) -> Generator[dict[str, str
 def _lock_file(config: Mapping[str, str]) -> Path:
     """Return the file to lock, which has to be the same for all that download into the same folder."""
     ivy = config.get(_IVY)
-    folder = Path(ivy) if ivy else Path.home() / ".cache" / "dbt-sparkevolve"
+    folder = Path(ivy) if ivy else user_home() / ".cache" / "dbt-sparkevolve"
     return folder / "dbt-sparkevolve-download.lock"
 
 

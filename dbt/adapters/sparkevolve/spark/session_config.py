@@ -8,6 +8,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, remove_broken_jars, resolved_jars
+from dbt.adapters.sparkevolve.spark.java import user_home
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
@@ -50,7 +51,7 @@ def session_config(
         **settings.spark,
         **own,
     }
-    ivy_home = Path(config.get("spark.jars.ivy") or Path.home())
+    ivy_home = Path(config.get("spark.jars.ivy") or user_home())
     remove_broken_jars(packages, ivy_home)
     jars = resolved_jars(packages, ivy_home)
     if jars:

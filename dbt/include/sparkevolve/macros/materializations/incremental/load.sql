@@ -14,7 +14,7 @@
     {% endif %}
     {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping | list) %}
     {% do sparkevolve__log_detected(target_relation, detected) %}
-    {% do sparkevolve__check_schema_change(target_relation, detected, settings) %}
+    {% do sparkevolve__check_schema_change(target_relation, detected, settings, adapter.node().written) %}
     {% if not is_staged %}
       {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
     {% endif %}

@@ -15,21 +15,21 @@
 
 
 {# Refuse a change of columns under `fail`: before the model is computed, since names are known from its query. #}
-{% macro sparkevolve__check_schema_change(target_relation, detected, settings) %}
-  {% for text in sparkevolve__schema_change_refusals(target_relation, detected, settings) %}
+{% macro sparkevolve__check_schema_change(target_relation, detected, settings, written='nothing was written') %}
+  {% for text in sparkevolve__schema_change_refusals(target_relation, detected, settings, written) %}
     {% do exceptions.raise_compiler_error(text) %}
   {% endfor %}
 {% endmacro %}
 
 
-{# Why a run would refuse a change of columns: one text, or none. #}
-{% macro sparkevolve__schema_change_refusals(target_relation, detected, settings) %}
+{# Why a run would refuse a change of columns: one text, or none. `written` says what it has written before. #}
+{% macro sparkevolve__schema_change_refusals(target_relation, detected, settings, written='nothing was written') %}
   {% if settings.on_schema_change != 'fail' or settings.is_refreshed or not (detected.new or detected.removed) %}
     {% do return([]) %}
   {% endif %}
   {% do return([
     'The columns of ' ~ model.unique_id ~ ' and of its table ' ~ target_relation ~ ' differ, and '
-    "on_schema_change is 'fail', so nothing was written. In the model only: "
+    "on_schema_change is 'fail', so " ~ written ~ '. In the model only: '
     ~ (detected.new | join(', ') or 'none') ~ '. In the table only: '
     ~ (detected.removed | join(', ') or 'none') ~ ". Change the model, or set on_schema_change to "
     "'append_new_columns_preserve'."
