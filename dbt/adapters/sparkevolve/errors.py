@@ -605,6 +605,10 @@ class SettingsConflictError(SparkEvolveError, CompilationError):
         self.node_id = node
 
 
+class OperationError(SparkEvolveError):
+    """What was asked of a `dbt run-operation` cannot be meant, or cannot be done; nothing was done."""
+
+
 class CloneError(SparkEvolveError):
     """A relation that `dbt clone` would have to drop, or that is the one to be cloned.
 

@@ -31,6 +31,7 @@ from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, runni
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.operations import Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings
@@ -171,6 +172,11 @@ class SparkEvolveAdapter(SparkAdapter):
     def clauses(self) -> Clauses:
         """Return what writes a configuration into SQL."""
         return Clauses(self._spark, self.catalog, self.convert_type)
+
+    @available.parse(lambda: _NOTHING)
+    def operations(self) -> Operations:
+        """Return what run-operations ask first: their arguments, and the node that one is about."""
+        return Operations(self.catalog.name, getattr(self.get_macro_resolver(), "disabled", {}))
 
     @available.parse_none
     def current_relation(self, relation: SparkEvolveRelation) -> BaseRelation | None:

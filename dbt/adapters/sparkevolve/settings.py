@@ -444,6 +444,7 @@ class IncrementalSettings:
         full_refresh_flag: bool | None = None,
         is_empty: bool = False,
         location: str | None = None,
+        is_running: bool = True,
     ) -> "IncrementalSettings":
         """Return the settings of a model, all of them checked.
 
@@ -455,6 +456,7 @@ class IncrementalSettings:
                 first batch is one.
             is_empty: whether dbt was called with `--empty`.
             location: where the model's table is to be; None if the catalog chooses.
+            is_running: whether the model runs now; if not, a microbatch model has no window.
 
         Raises:
             ModelSettingError: a value cannot be one, or two settings contradict each other.
@@ -472,7 +474,7 @@ class IncrementalSettings:
         values = {name: setting.value(config, node) for name, setting in SETTINGS.items()}
         given = replace(cls(**values), strategy=Strategy(strategy_of(config)))
         start = config.get("__dbt_internal_microbatch_event_time_start")
-        for names_, text in given._conflicts(node, has_window=start is not None):
+        for names_, text in given._conflicts(node, has_window=start is not None or not is_running):
             raise SettingsConflictError(names_, node, text)
 
         strategy, docs = given.strategy, config.get(PERSIST_DOCS.key) or {}

@@ -66,6 +66,11 @@ def test_the_history_names_runs_and_other_writers(scenario: Scenario, lake: Cata
     assert "columns now:\n    `id` (1) int\n    `n` (2) bigint" in text
     unnamed = scenario.dbt("run-operation", "schema_history")
     assert "Name a model, snapshot or seed: --args '{model: orders}'." in unnamed.message + unnamed.log
+    scenario.model("select 1 as id", name="former", enabled=False)
+    refused = scenario.dbt("run-operation", "schema_history", "--args", "{model: former}")
+    assert "model.case.former is disabled (`enabled: false`)" in refused.log
+    refused = scenario.dbt("run-operation", "schema_history", "--args", "{models: t}")
+    assert "`schema_history` has no argument `models`. Did you mean `model`?" in refused.log
 
 
 def test_many_evolutions(scenario: Scenario) -> None:

@@ -1,0 +1,222 @@
+"""What run-operations share: their arguments, and the node of the project that one is about.
+
+A macro that a user calls with ``dbt run-operation`` has an entry in ``OPERATIONS``, and begins with the
+macros ``sparkevolve__arguments`` and ``sparkevolve__node_named``, which lead here.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dbt.adapters.sparkevolve.errors import OperationError
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Kind
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+
+_KINDS = ("model", "snapshot", "seed")
+_WITHOUT_TABLE = {
+    "ephemeral": "is ephemeral, so it has no table",
+    "view": "is a view, and views have no rows or history of their own",
+    "materialized_view": "is a materialized view, which sparkevolve does not build",
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of a run-operation.
+
+    Attributes:
+        name: the name under which it stands in ``--args``.
+        kind: what its values may be.
+        default: what it is where it is not given.
+        is_required: whether it has to be given.
+        example: a value, as a message shows it.
+    """
+
+    name: str
+    kind: Kind
+    default: Any = None
+    is_required: bool = False
+    example: str = "…"
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _is_name(value: object) -> bool:
+    return _is_text(value) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+NAME_OF_NODE = Kind(_is_name, "the name of a model, snapshot or seed", str)
+
+MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
+
+OPERATIONS: dict[str, tuple[Argument, ...]] = {
+    "schema_history": (MODEL,),
+}
+"""What each run-operation may be given."""
+
+
+@dataclass(frozen=True)
+class NamedNode:
+    """A model, snapshot or seed of the project that has a table of its own.
+
+    Attributes:
+        unique_id: dbt's id of it.
+        relation: its table, which need not be there.
+        config: its configuration, by name.
+        columns: what the properties file says of its columns, by name.
+    """
+
+    unique_id: str
+    relation: SparkEvolveRelation
+    config: dict[str, Any]
+    columns: Mapping[str, Mapping[str, Any]]
+
+    @cached_property
+    def settings(self) -> IncrementalSettings:
+        """Its settings, as a run of it would have them, but for the window of a microbatch.
+
+        Raises:
+            ModelSettingError: a value cannot be one.
+            SettingsConflictError: settings contradict each other.
+        """
+        return IncrementalSettings.from_config(self.config, self.unique_id, is_running=False)
+
+
+class Operations:
+    """What the macros of run-operations ask first.
+
+    Args:
+        catalog: the name of the profile's catalog.
+        disabled: dbt's nodes that are switched off, by id.
+    """
+
+    def __init__(self, catalog: str, disabled: Mapping[str, Iterable[Any]]) -> None:
+        self._catalog = catalog
+        self._disabled = disabled
+
+    def arguments(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a run-operation by name, all of them, as their kinds read them.
+
+        Args:
+            operation: its name.
+            given: what the user has given; None is not given.
+
+        Raises:
+            OperationError: one is unknown or missing, or its value cannot be one.
+        """
+        known = OPERATIONS[operation]
+        names = [argument.name for argument in known]
+        for name in given:
+            if name not in names:
+                near = closest(str(name), names)
+                raise OperationError(
+                    f"`{operation}` has no argument `{name}`. "
+                    + (f"{did_you_mean(near)} " if near else "")
+                    + f"Its arguments are: {', '.join(names)}."
+                )
+        found = {}
+        for argument in known:
+            value = given.get(argument.name)
+            if value is None and argument.is_required:
+                raise OperationError(self._missing(operation, argument))
+            if value is not None and not argument.kind.accepts(value):
+                raise OperationError(
+                    f"The argument `{argument.name}` of `{operation}` is {value!r}, and has to be "
+                    f"{argument.kind.wanted}."
+                )
+            found[argument.name] = argument.default if value is None else argument.kind.read(value)
+        return found
+
+    @staticmethod
+    def _missing(operation: str, argument: Argument) -> str:
+        needed = [other for other in OPERATIONS[operation] if other.is_required]
+        example = ", ".join(f"{other.name}: {other.example}" for other in needed)
+        what = (
+            "Name a model, snapshot or seed"
+            if argument is MODEL
+            else f"`{operation}` needs the argument `{argument.name}`"
+        )
+        return f"{what}: --args '{{{example}}}'."
+
+    def node_named(self, graph: Mapping[str, Any], name: str) -> NamedNode:
+        """Return the node of the project that a user has named.
+
+        Args:
+            graph: dbt's ``graph``.
+            name: its name, with its package (``package.orders``) where several have one of that name; of a
+                versioned model, the latest version's, or another's as in ``orders.v1``. dbt's id of it will
+                do, too.
+
+        Raises:
+            OperationError: there is none, there are several, or it has no table.
+        """
+        nodes = [n for n in graph.get("nodes", {}).values() if n["resource_type"] in _KINDS]
+        found = _latest([node for node in nodes if name in _names(node)])
+        if not found:
+            raise OperationError(self._unknown(name, nodes))
+        if len(found) > 1:
+            choices = ", ".join(sorted(f"`{_full_name(node)}`" for node in found))
+            raise OperationError(
+                f"Several nodes of this project are named '{name}'. Say which one is meant: {choices}."
+            )
+        node = found[0]
+        reason = _WITHOUT_TABLE.get(str(node["config"].get("materialized")))
+        if reason is not None:
+            raise OperationError(f"{node['unique_id']} {reason}. Name a node that is built as a table.")
+        return NamedNode(
+            node["unique_id"],
+            SparkEvolveRelation.create(
+                database=node.get("database") or self._catalog,
+                schema=node["schema"],
+                identifier=node["alias"],
+                type=SparkEvolveRelation.Table,
+            ),
+            node["config"],
+            node.get("columns") or {},
+        )
+
+    def _unknown(self, name: str, nodes: Iterable[Mapping[str, Any]]) -> str:
+        for listed in self._disabled.values():
+            for node in listed:
+                known = {key: getattr(node, key, None) for key in (*_IDENTITY, "resource_type")}
+                if str(known["resource_type"]) in _KINDS and name in _names(known):
+                    return (
+                        f"{known['unique_id']} is disabled (`enabled: false`), so dbt does not say where its "
+                        "table is. Enable it first."
+                    )
+        near = closest(name, sorted({known for node in nodes for known in _names(node)}))
+        return f"There is no model, snapshot or seed named '{name}' in this project." + (
+            f" {did_you_mean(near)}" if near else ""
+        )
+
+
+_IDENTITY = ("unique_id", "name", "package_name", "version", "latest_version")
+
+
+def _names(node: Mapping[str, Any]) -> set[str]:
+    """Return all names by which a user may call a node."""
+    short = {str(node["name"])}
+    if node.get("version") is not None:
+        short.add(f"{node['name']}.v{node['version']}")
+    return {*short, *(f"{node['package_name']}.{name}" for name in short), str(node["unique_id"])}
+
+
+def _full_name(node: Mapping[str, Any]) -> str:
+    version = "" if node.get("version") is None else f".v{node['version']}"
+    return f"{node['package_name']}.{node['name']}{version}"
+
+
+def _latest(nodes: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return nodes without the older versions of a model of which there are several, as ``ref`` has it."""
+    by_name: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for node in nodes:
+        by_name.setdefault((node["package_name"], node["name"]), []).append(node)
+    found = []
+    for same in by_name.values():
+        latest = [node for node in same if node.get("version") == node.get("latest_version")]
+        found += latest if len(same) > 1 and latest else same
+    return found

@@ -1,0 +1,176 @@
+"""The arguments of run-operations, and the node that one is about."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dbt.adapters.sparkevolve.errors import OperationError, SettingsConflictError
+from dbt.adapters.sparkevolve.operations import Operations
+
+
+def node(name: str, package: str = "shop", kind: str = "model", **other: Any) -> dict[str, Any]:
+    version = other.get("version")
+    suffix = "" if version is None else f".v{version}"
+    return {
+        "unique_id": f"{kind}.{package}.{name}{suffix}",
+        "name": name,
+        "package_name": package,
+        "resource_type": kind,
+        "database": "lake",
+        "schema": "sales",
+        "alias": name if version is None else f"{name}_v{version}",
+        "version": None,
+        "latest_version": None,
+        "config": {"materialized": "incremental"},
+        "columns": {},
+        **other,
+    }
+
+
+def graph(*nodes: dict[str, Any]) -> dict[str, Any]:
+    return {"nodes": {node["unique_id"]: node for node in nodes}}
+
+
+PROJECT = graph(
+    node("orders"),
+    node("customers", kind="snapshot"),
+    node("countries", kind="seed"),
+    node("items"),
+    node("items", package="other"),
+    node("prices", version=1, latest_version=2),
+    node("prices", version=2, latest_version=2),
+    node("prices", version=3, latest_version=2),
+    node("recent", config={"materialized": "view"}),
+    node("inner", config={"materialized": "ephemeral"}),
+    node("is_there", kind="test"),
+)
+OPERATIONS = Operations("lake", {})
+
+
+@pytest.mark.parametrize(
+    ("name", "unique_id"),
+    [
+        ("orders", "model.shop.orders"),
+        ("shop.orders", "model.shop.orders"),
+        ("model.shop.orders", "model.shop.orders"),
+        ("customers", "snapshot.shop.customers"),
+        ("countries", "seed.shop.countries"),
+        ("other.items", "model.other.items"),
+        ("prices", "model.shop.prices.v2"),
+        ("prices.v1", "model.shop.prices.v1"),
+        ("shop.prices.v3", "model.shop.prices.v3"),
+        ("model.shop.prices.v3", "model.shop.prices.v3"),
+    ],
+)
+def test_a_node_is_found_by_each_of_its_names(name: str, unique_id: str) -> None:
+    assert OPERATIONS.node_named(PROJECT, name).unique_id == unique_id
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "order",
+            "There is no model, snapshot or seed named 'order' in this project. Did you mean `orders`?",
+        ),
+        (
+            "Orders",
+            "There is no model, snapshot or seed named 'Orders' in this project. Did you mean `orders`?",
+        ),
+        ("nothing", "There is no model, snapshot or seed named 'nothing' in this project."),
+        ("is_there", "There is no model, snapshot or seed named 'is_there' in this project."),
+        ("prices.v7", None),
+        (
+            "items",
+            "Several nodes of this project are named 'items'. Say which one is meant: `other.items`, "
+            "`shop.items`.",
+        ),
+        (
+            "recent",
+            "model.shop.recent is a view, and views have no rows or history of their own. Name a node that "
+            "is built as a table.",
+        ),
+        (
+            "inner",
+            "model.shop.inner is ephemeral, so it has no table. Name a node that is built as a table.",
+        ),
+    ],
+)
+def test_what_is_no_table_of_the_project_is_refused(name: str, message: str | None) -> None:
+    with pytest.raises(OperationError) as error:
+        OPERATIONS.node_named(PROJECT, name)
+    if message is None:
+        assert str(error.value.msg).startswith("There is no model, snapshot or seed named 'prices.v7'")
+    else:
+        assert error.value.msg == message
+
+
+def test_a_disabled_node_is_named() -> None:
+    old = SimpleNamespace(**node("old", kind="snapshot"))
+    operations = Operations("lake", {"snapshot.shop.old": [old]})
+    for name in ("old", "shop.old", "snapshot.shop.old"):
+        with pytest.raises(OperationError, match=r"snapshot.shop.old is disabled \(`enabled: false`\)"):
+            operations.node_named(PROJECT, name)
+
+
+def test_the_table_of_a_node_is_in_the_catalog_of_the_profile() -> None:
+    project = graph(node("orders", database=None, alias="o"), node("far", database="elsewhere"))
+    assert str(OPERATIONS.node_named(project, "orders").relation) == "`lake`.`sales`.`o`"
+    assert str(OPERATIONS.node_named(project, "far").relation) == "`elsewhere`.`sales`.`far`"
+
+
+def test_the_settings_of_a_node_are_checked_when_they_are_asked_for() -> None:
+    config = {
+        "materialized": "incremental",
+        "unique_key": "id",
+        "commit_retries": 7,
+        "publish": "direct",
+        "partition_by": ["day"],
+    }
+    found = OPERATIONS.node_named(graph(node("orders", config=config)), "orders")
+    assert (found.settings.commit_retries, found.settings.publish) == (7, "direct")
+    assert (found.settings.unique_key, found.settings.partition_by) == (("id",), ("day",))
+    batches = {"incremental_strategy": "microbatch", "event_time": "at"}
+    assert OPERATIONS.node_named(graph(node("b", config=batches)), "b").settings.event_time == "at"
+    dropping = {"on_schema_change": "sync_all_columns"}
+    found = OPERATIONS.node_named(graph(node("wrong", config=dropping)), "wrong")
+    assert str(found.relation) == "`lake`.`sales`.`wrong`"
+    with pytest.raises(SettingsConflictError, match="never drops"):
+        _ = found.settings
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "Name a model, snapshot or seed: --args '{model: orders}'."),
+        ({"model": None}, "Name a model, snapshot or seed: --args '{model: orders}'."),
+        (
+            {"models": "orders", "model": None},
+            "`schema_history` has no argument `models`. Did you mean `model`? Its arguments are: model.",
+        ),
+        (
+            {"model": "orders", "since": 1},
+            "`schema_history` has no argument `since`. Its arguments are: model.",
+        ),
+        (
+            {"model": ["a"]},
+            "The argument `model` of `schema_history` is ['a'], and has to be the name of a model, snapshot "
+            "or seed.",
+        ),
+        (
+            {"model": True},
+            "The argument `model` of `schema_history` is True, and has to be the name of a model, snapshot "
+            "or seed.",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OperationError) as error:
+        OPERATIONS.arguments("schema_history", given)
+    assert error.value.msg == message
+
+
+def test_arguments_are_read() -> None:
+    assert OPERATIONS.arguments("schema_history", {"model": "orders"}) == {"model": "orders"}
+    assert OPERATIONS.arguments("schema_history", {"model": 2020}) == {"model": "2020"}
