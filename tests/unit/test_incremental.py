@@ -536,7 +536,7 @@ def test_a_direct_load_and_an_empty_one_have_nothing_to_publish(
 def test_a_newer_table_is_published_through_spark(
     run: Run, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publication, "NEWEST_FORMAT_TO_COMMIT", 1)
+    monkeypatch.setattr(publication, "is_atomic", lambda table: False)
     load = start(ROW)
     statements = load.fast_forward
     cut(other, load)

@@ -35,6 +35,7 @@ from dbt.adapters.sparkevolve.operations import Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings
+from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
 
@@ -80,6 +81,7 @@ class SparkEvolveAdapter(SparkAdapter):
         )
         self.connections.watch_catalog(self.catalog.check, self.catalog.check_after)
         self._spark = AdapterSpark(self)
+        self.catalog.commit_in(SparkCommits(self.connections, credentials))
         self._listing = listing.Listing(self.catalog, self._spark)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()

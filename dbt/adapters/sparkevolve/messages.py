@@ -153,6 +153,11 @@ def is_conflict_in_spark(message: str) -> bool:
     return _CONFLICT.search(message) is not None
 
 
+def is_commit_unknown(message: str) -> bool:
+    """Tell whether a catalog has not told whether it has made a commit (Iceberg 1.10 to 1.12)."""
+    return "CommitStateUnknownException" in message
+
+
 def is_snapshot_gone(message: str) -> bool:
     """Tell whether a statement failed because the snapshot that it starts from has expired meanwhile.
 

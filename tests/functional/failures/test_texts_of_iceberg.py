@@ -34,6 +34,11 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
         messages.clocks_that_differ,
     ),
     ("TableMetadata", "[BUG] Expected sorted snapshot log entries.", messages.is_log_unsorted),
+    (
+        "exceptions/CommitStateUnknownException",
+        "org/apache/iceberg/exceptions/CommitStateUnknownException",
+        messages.is_commit_unknown,
+    ),
     ("TableMetadata", "[BUG] Expected sorted previous metadata log entries.", messages.is_log_unsorted),
 ]
 

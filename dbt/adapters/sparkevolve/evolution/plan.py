@@ -53,7 +53,6 @@ from dbt.adapters.sparkevolve.evolution.projection import (
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
 from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
-from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     children,
@@ -137,7 +136,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         for f in source.fields
         if fold(f.name) in wanted and has_map(f.field_type)
     )
-    if policy.facts.format_version > NEWEST_FORMAT_TO_COMMIT:
+    if not policy.facts.is_atomic:
         # Descriptions are stored by themselves, through Spark.
         planner.changes = [change for change in planner.changes if not isinstance(change, SetDoc)]
         if planner.changes and not planner.refusals:

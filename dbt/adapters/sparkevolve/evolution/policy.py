@@ -34,6 +34,8 @@ class TableFacts:
 
     Attributes:
         format_version: of the Iceberg table format.
+        is_atomic: whether a commit changes all that it changes of the table at once. If not, its columns are
+            changed by statements of Spark, each a commit of its own.
         former: columns and fields that somebody dropped or renamed, by folded path.
         partition_names: by the folded name of each field that any partition spec of the table has had, the
             id of the only column or field whose dotted path that may be: of the one that it repeats. None
@@ -44,6 +46,7 @@ class TableFacts:
     """
 
     format_version: int = 2
+    is_atomic: bool = True
     former: Mapping[Path, FormerColumn] = field(default_factory=dict)
     partition_names: Mapping[str, int | None] = field(default_factory=dict)
     partition_sources: frozenset[int] = frozenset()

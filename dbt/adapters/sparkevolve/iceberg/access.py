@@ -1,9 +1,11 @@
 """How a catalog is reached: opened at first use, asked in limited time, and its tables looked up."""
 
 import threading
+from collections.abc import Callable
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType
 from pyiceberg.exceptions import (
@@ -24,6 +26,11 @@ from dbt.adapters.sparkevolve.errors import (
     UnreadableTableError,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.newer_format import (
+    CommitsInSpark,
+    commits_in_spark,
+    with_commits_in_spark,
+)
 from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, what_is_invalid
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
@@ -41,6 +48,7 @@ class CatalogAccess:
         settings: the catalog's.
         cancellation: what stops all that is done.
         watch: how it is asked.
+        spark: what commits to the tables that PyIceberg cannot commit to; None if there is no Spark.
     """
 
     def __init__(self, settings: CatalogSettings, cancellation: Cancellation, timeout_seconds: float) -> None:
@@ -54,6 +62,7 @@ class CatalogAccess:
         self.settings = settings
         self.cancellation = cancellation
         self.watch = Watch(settings, timeout_seconds, cancellation)
+        self.spark: CommitsInSpark | None = None
         self._lock = threading.Lock()
         self._opened: Catalog | None = None
 
@@ -163,7 +172,8 @@ class CatalogAccess:
         if relation.database not in (None, self.name) or not (relation.schema and relation.identifier):
             return None
         try:
-            return self.watch.ask(lambda: self.opened.load_table(table_identifier(relation)))
+            table = self.watch.ask(lambda: self.opened.load_table(table_identifier(relation)))
+            return with_commits_in_spark(table, self.opened, self.spark)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         except NoSuchPropertyException:
@@ -172,6 +182,27 @@ class CatalogAccess:
         except (ValidationError, InvalidModel) as exc:
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
+
+    def commit(self, table: Table, call: Callable[[], None]) -> None:
+        """Make a commit to a table.
+
+        Args:
+            table: the table.
+            call: makes the commit: in Spark in this thread, whose connection it takes; otherwise in limited
+                time, since PyIceberg's libraries would wait for a silent server for ever.
+
+        Raises:
+            CatalogUnavailableError: Spark has not made it, and the catalog is away.
+            TimeoutError: the time is over. The call may still have an effect.
+        """
+        if not commits_in_spark(table):
+            self.watch.limited(call)
+            return
+        try:
+            call()
+        except DbtRuntimeError as exc:
+            self.check_after(exc)
+            raise
 
     def find_readable(self, relation: BaseRelation) -> Table | None:
         """Return the table; None also if PyIceberg cannot read its metadata, and Spark has to be asked."""

@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.iceberg import columns, publication
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.purge import purge
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
@@ -61,6 +62,10 @@ class IcebergCatalog:
             timeout_seconds: how long the catalog may be away, or silent.
         """
         self.access = CatalogAccess(settings, cancellation or Cancellation(), timeout_seconds)
+
+    def commit_in(self, spark: CommitsInSpark) -> None:
+        """Say what commits to the tables that PyIceberg cannot commit to."""
+        self.access.spark = spark
 
     @property
     def name(self) -> str:

@@ -13,10 +13,11 @@ from dbt.adapters.sparkevolve.evolution.names import constant_literal, fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
-from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, NEWEST_FORMAT_TO_COMMIT
+from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
@@ -77,8 +78,9 @@ def evolve(
             access.cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
         tried = plan
         try:
-            access.watch.limited(
-                lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms)
+            access.commit(
+                table,
+                lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms),
             )
         except Exception as exc:
             if is_conflict_in_pyiceberg(exc):
@@ -122,7 +124,7 @@ def set_docs(
         column_docs: descriptions by folded column name; columns that the table lacks are left out.
         retries: how often to try again after a conflict.
         through_spark: stores them in a table that PyIceberg cannot commit to: that of the table, if it
-            is not None, and those of columns by their exact names.
+            is not None, and those of columns by their exact names. Only where no commit changes all at once.
 
     Returns:
         Texts of what was stored.
@@ -144,10 +146,10 @@ def set_docs(
         stored[:] = [str(SetDoc((name,), doc)) for name, doc in changed.items()]
         if wanted is not None:
             stored.append(f"describe the table as {constant_literal(wanted)}")
-        if through_spark is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+        if through_spark is not None and not is_atomic(table):
             through_spark(wanted, changed)
         else:
-            access.watch.limited(lambda: commit_docs(table, wanted, changed))
+            access.commit(table, lambda: commit_docs(table, wanted, changed))
 
     retry(access, relation, attempt, retries, wanted="The descriptions of {} could not be stored")
     return stored

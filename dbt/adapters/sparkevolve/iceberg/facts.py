@@ -10,6 +10,7 @@ from dbt.adapters.sparkevolve.evolution.history import former_fields
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.iceberg.base import partitions
+from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 
 
 def table_facts(table: Table) -> TableFacts:
@@ -17,6 +18,7 @@ def table_facts(table: Table) -> TableFacts:
     metadata = table.metadata
     return TableFacts(
         format_version=metadata.format_version,
+        is_atomic=is_atomic(table),
         former=former_fields(table.metadata.schemas, table.schema()),
         partition_names=_partition_names(f for spec in metadata.partition_specs for f in spec.fields),
         partition_sources=frozenset(

@@ -1,7 +1,8 @@
 """What keeps a commit from taking a table back, in numbers or in time: all commits of ours go through here.
 
 A REST catalog checks requirements and builds the metadata itself. The others (SQL, Hive, Glue) are clients:
-PyIceberg checks the requirements and builds the metadata in this process, with this process's clock.
+PyIceberg checks the requirements and builds the metadata in this process, with this process's clock. Where it
+cannot, since the table's format version is newer, Spark does both: see ``newer_format``.
 """
 
 from contextlib import suppress
@@ -26,6 +27,7 @@ from pyiceberg.table.update import (
 )
 
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_checksum
+from dbt.adapters.sparkevolve.iceberg.newer_format import CatalogInSpark
 
 
 def commit(
@@ -52,7 +54,10 @@ def commit(
     required = same_table(metadata) + (same_schema(metadata) if decided_on_schema else ())
     kinds = {type(requirement) for requirement in required}
     required += tuple(r for r in requirements if type(r) not in kinds)
-    if isinstance(table.catalog, MetastoreCatalog):
+    catalog: object = table.catalog
+    if isinstance(catalog, CatalogInSpark):
+        return catalog.commit(table, required, updates, as_seen=decided_on_schema)
+    if isinstance(catalog, MetastoreCatalog):
         times: Any = TakeTime(seen_ms)
         # It has to see the metadata before the first update and after the last one.
         updates = (times, *updates, times)

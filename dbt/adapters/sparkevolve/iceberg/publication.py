@@ -19,10 +19,10 @@ from pyiceberg.table.update import (
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
-from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import is_widening
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved
+from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, commit_in_time, retry, wait_seconds
 from dbt.adapters.sparkevolve.messages import outage
 
@@ -203,7 +203,7 @@ def publish(
                 return Published.NOTHING_NEW
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
-            if table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT:
+            if not is_atomic(table):
                 fast_forward()
             else:
                 seen_ms = written_ms(table.metadata, head) + elapsed_ms()
@@ -240,7 +240,7 @@ def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> N
 
     def attempt(table: Table) -> None:
         metadata = table.metadata
-        if branch in metadata.refs and metadata.format_version <= NEWEST_FORMAT_TO_COMMIT:
+        if branch in metadata.refs and is_atomic(table):
             seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
             commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
 

@@ -84,7 +84,11 @@ def commit_in_time(
     seen_ms: int = 0,
 ) -> None:
     """Commit, see ``guards.commit``; no answer of the catalog is waited for without end."""
-    access.watch.limited(lambda: commit(table, requirements, updates, seen_ms=seen_ms))
+
+    def call() -> None:
+        commit(table, requirements, updates, seen_ms=seen_ms)
+
+    access.commit(table, call)
 
 
 def answer(access: CatalogAccess, exc: BaseException | None) -> str:

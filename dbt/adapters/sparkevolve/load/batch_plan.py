@@ -20,7 +20,6 @@ from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.table_properties import (
     DELETE_MODE,
     MERGE_MODE,
-    NEWEST_FORMAT_TO_COMMIT,
     allows_merge,
     allows_mode,
     property_changes,
@@ -81,7 +80,7 @@ def plan_batch(
 
 def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
     """Return a plan that gives the table the properties of its model, where PyIceberg can."""
-    if plan.refusals or facts.format_version > NEWEST_FORMAT_TO_COMMIT:
+    if plan.refusals or not facts.is_atomic:
         return plan
     return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
 
@@ -93,8 +92,7 @@ def _refused_settings(
     is_snapshot = bool(settings.bookkeeping)
     merges = settings.strategy == Strategy.MERGE and bool(plan.unique_key)
     configured = settings.tblproperties
-    is_set = facts.format_version <= NEWEST_FORMAT_TO_COMMIT
-    properties = {**facts.properties, **(configured if is_set else {})}
+    properties = {**facts.properties, **(configured if facts.is_atomic else {})}
     if (merges or is_snapshot) and not allows_merge(properties):
         is_in_table = not allows_merge(facts.properties)
         yield refusals.cannot_merge(is_snapshot=is_snapshot, is_in_table=is_in_table)

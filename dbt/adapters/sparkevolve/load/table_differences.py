@@ -7,12 +7,9 @@ from typing import Any
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.evolution.partitions import same_partitions
-from dbt.adapters.sparkevolve.evolution.table_properties import (
-    NEWEST_FORMAT_TO_COMMIT,
-    property_changes,
-    property_text,
-)
+from dbt.adapters.sparkevolve.evolution.table_properties import property_changes, property_text
 from dbt.adapters.sparkevolve.iceberg.base import partitions
+from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.load.batch_plan import wanted_partitions
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
@@ -82,7 +79,7 @@ def _of_options(table: Table, options: Mapping[str, Any]) -> list[str]:
 def _of_properties(table: Table, configured: Mapping[str, str]) -> list[str]:
     version = table.metadata.format_version
     lacking = property_changes(configured, table.properties)
-    if not lacking or version <= NEWEST_FORMAT_TO_COMMIT:
+    if not lacking or is_atomic(table):
         return []
     return [
         f"The table has Iceberg's format version {version}, to which PyIceberg cannot commit, so "

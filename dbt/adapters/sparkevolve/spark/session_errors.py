@@ -6,7 +6,14 @@ from contextlib import contextmanager
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
-from dbt.adapters.sparkevolve.messages import is_spark_stopped, is_without_answer, short_message
+from dbt.adapters.sparkevolve.iceberg.newer_format import conflict
+from dbt.adapters.sparkevolve.messages import (
+    is_commit_unknown,
+    is_conflict_in_spark,
+    is_spark_stopped,
+    is_without_answer,
+    short_message,
+)
 from dbt.adapters.sparkevolve.redaction import safe
 
 # Java lets an exception be its own cause.
@@ -19,6 +26,14 @@ def translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
     if _has_ended(message, cause):
         return SessionEndedError(sql, short_message(message) or type(cause).__name__)
     return StatementError(short_message(message) or type(cause).__name__, sql)
+
+
+def commit_error(exc: Exception) -> Exception:
+    """Return what an exception out of a commit in Java means: a conflict, or what ``translated`` says."""
+    message, _ = _answer(exc)
+    if is_conflict_in_spark(message) and not is_commit_unknown(message):
+        return conflict(short_message(message))
+    return translated(exc)
 
 
 @contextmanager

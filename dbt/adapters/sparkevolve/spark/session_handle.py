@@ -11,9 +11,11 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionWrapper
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
+from dbt.adapters.sparkevolve.iceberg.newer_format import Commit, conflict
 from dbt.adapters.sparkevolve.redaction import safe
+from dbt.adapters.sparkevolve.spark import java_commits
 from dbt.adapters.sparkevolve.spark.bindings import literal_value
-from dbt.adapters.sparkevolve.spark.session_errors import alive, translated
+from dbt.adapters.sparkevolve.spark.session_errors import alive, commit_error, translated
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
@@ -120,6 +122,25 @@ class SessionHandle(SparkConnectionWrapper):
         with alive():
             value: str | None = self._session.conf.get(name, None)
             return value
+
+    def commit(self, catalog: str, what: Commit) -> None:
+        """Make a commit with Iceberg's Java library.
+
+        Args:
+            catalog: the name of the catalog in this session.
+            what: the commit.
+
+        Raises:
+            CommitFailedException: the table is not any more what the commit was decided on for.
+            StatementError: Java's answer; it may not know whether it has committed.
+            SessionEndedError: there is no Spark any more.
+        """
+        try:
+            is_as_seen = java_commits.commit(self._session, catalog, what)
+        except Exception as exc:
+            raise commit_error(exc) from safe(exc)
+        if not is_as_seen:
+            raise conflict("The table has changed since it was looked at")
 
     def finish(self) -> None:
         """Run a query whose rows nobody fetches to its end: Spark has only planned it so far.
