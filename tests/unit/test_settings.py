@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.sparkevolve.errors import ModelConfigError, SettingsConflictError
+from dbt.adapters.sparkevolve.errors import ModelConfigError, SettingsConflictError, VariableError
 from dbt.adapters.sparkevolve.impl import SparkEvolveConfig
 from dbt.adapters.sparkevolve.settings import DOCUMENTED, SETTINGS, IncrementalSettings, Strategy
 
@@ -372,6 +372,7 @@ def test_each_setting_says_what_it_is_for() -> None:
     assert derived == {
         *("adds_again", "is_sampled_empty", "event_time_start", "event_time_end", "is_refreshed"),
         *("add_columns", "frozen", "bookkeeping", "keep_table_type", "snapshot_columns", "valid_to_current"),
+        "frozen_for",
     }
     assert len({setting.key for setting in DOCUMENTED}) == len(DOCUMENTED)
     assert [setting.key for setting in DOCUMENTED if not (setting.meaning and setting.default_text)] == []
@@ -404,3 +405,36 @@ def test_a_value_of_a_wrong_type_gives_an_error_that_names_the_setting(wrong: tu
     assert error.value.msg.startswith(f"{key} is ")
     assert error.value.msg.endswith(f" in {NODE}. {wanted}")
     assert error.value.setting == key
+
+
+@pytest.mark.parametrize("value", [True, "true", "True", " yes ", "on", 1, "1"])
+def test_a_variable_that_freezes_schemas_is_on_in_any_of_yamls_words(value: object) -> None:
+    assert settings(freezes_schema=value).frozen_for == NODE
+
+
+@pytest.mark.parametrize("value", [False, "false", "FALSE", "no", "off", 0, "0"])
+def test_and_off(value: object) -> None:
+    assert settings(freezes_schema=value) == settings()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("maybe", '"maybe"'),
+        ("", '""'),
+        (None, "null"),
+        (2, "2"),
+        (1.0, "1.0"),
+        ([True], "[true]"),
+        ({"t": 1}, '{"t": 1}'),
+    ],
+)
+def test_a_variable_that_is_neither_is_refused(value: object, shown: str) -> None:
+    """Whoever misspells a stop does not get a run without one."""
+    with pytest.raises(VariableError) as raised:
+        settings(freezes_schema=value)
+    assert raised.value.msg == (
+        f"The variable `sparkevolve_freeze_schema` is {shown}, which is neither true nor false: give it as "
+        "`--vars 'sparkevolve_freeze_schema: true'`, or leave it out. Nothing was built."
+    )
+    assert (raised.value.variable, raised.value.value) == ("sparkevolve_freeze_schema", value)

@@ -605,6 +605,44 @@ class SettingsConflictError(SparkEvolveError, CompilationError):
         self.node_id = node
 
 
+class VariableError(SparkEvolveError, CompilationError):
+    """A variable of the run, given with `--vars`, whose value cannot be one; a compilation error to dbt.
+
+    Attributes:
+        variable: its name.
+        value: its value.
+    """
+
+    def __init__(self, variable: str, value: object) -> None:
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        super().__init__(
+            f"The variable `{variable}` is {shown}, which is neither true nor false: give it as `--vars "
+            f"'{variable}: true'`, or leave it out. Nothing was built."
+        )
+        self.variable = variable
+        self.value = value
+
+
+class FrozenSchemaError(SparkEvolveError):
+    """A table whose columns would become others, in a run that freezes the schemas of tables.
+
+    Attributes:
+        relation: its rendered name.
+        node_id: the id of the model, snapshot or seed.
+        changes: what would have changed.
+    """
+
+    def __init__(self, relation: str, node: str, changes: Sequence[str]) -> None:
+        super().__init__(
+            f"The columns of {relation} would not stay as they are if {node} was built "
+            f"({'; '.join(changes)}), and `sparkevolve_freeze_schema` is true in this run, so nothing was "
+            "written. Let it return the columns that the table has, or run it without this variable."
+        )
+        self.relation = relation
+        self.node_id = node
+        self.changes = tuple(changes)
+
+
 class OperationError(SparkEvolveError):
     """What was asked of a `dbt run-operation` cannot be meant, or cannot be done; nothing was done."""
 

@@ -230,7 +230,12 @@ class SparkEvolveAdapter(SparkAdapter):
 
     @available.parse_none
     def incremental_settings(
-        self, config: Any, full_refresh: bool, flags: Any, location: str | None = None
+        self,
+        config: Any,
+        full_refresh: bool,
+        flags: Any,
+        location: str | None = None,
+        freezes_schema: object = False,
     ) -> IncrementalSettings:
         """Return the settings of the model or snapshot that runs, all of them checked.
 
@@ -239,8 +244,10 @@ class SparkEvolveAdapter(SparkAdapter):
             full_refresh: whether the run replaces all rows of the table.
             flags: dbt's flags.
             location: where the model's table is to be; None if the catalog chooses.
+            freezes_schema: dbt's variable `sparkevolve_freeze_schema`.
 
         Raises:
+            VariableError: that is neither true nor false.
             ModelSettingError: a value cannot be one.
             SettingsConflictError: settings contradict each other.
         """
@@ -251,6 +258,7 @@ class SparkEvolveAdapter(SparkAdapter):
             full_refresh_flag=flags.FULL_REFRESH,
             is_empty=bool(flags.EMPTY),
             location=location,
+            freezes_schema=freezes_schema,
         )
 
     @available.parse(lambda *a, **k: [])

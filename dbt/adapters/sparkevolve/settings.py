@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
 
-from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError
+from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError, VariableError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, property_text
 
@@ -48,6 +48,10 @@ ADDING = ("append_new_columns", "append_new_columns_preserve")
 SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
 """What may change in columns that are there; each is a setting of its own."""
 ICEBERG = "iceberg"
+FREEZE_SCHEMA = "sparkevolve_freeze_schema"
+"""The variable of a run in which the schema of no table may change."""
+_WORDS_FOR_TRUE = frozenset({"true", "yes", "on", "1"})
+_WORDS_FOR_FALSE = frozenset({"false", "no", "off", "0"})
 
 
 class Config(Protocol):
@@ -262,6 +266,7 @@ class IncrementalSettings:
         is_refreshed: whether the run may do what a full refresh may, as each batch of a refreshed model.
         add_columns: whether columns are added that only the model has.
         frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
+        frozen_for: the id of the model or snapshot, if no schema may change in this run; empty if it may.
         bookkeeping: folded names of columns of the batch that are not for the table.
         keep_table_type: columns that are cast to the type that the table has, as dbt's own of a snapshot.
         snapshot_columns: the names of dbt's own columns in a snapshot, by what dbt calls them.
@@ -429,6 +434,7 @@ class IncrementalSettings:
     is_refreshed: bool = False
     add_columns: bool = False
     frozen: tuple[str, ...] = ()
+    frozen_for: str = ""
     bookkeeping: tuple[str, ...] = ()
     keep_table_type: tuple[str, ...] = ()
     snapshot_columns: Mapping[str, str] = field(default_factory=dict)
@@ -445,6 +451,7 @@ class IncrementalSettings:
         is_empty: bool = False,
         location: str | None = None,
         is_running: bool = True,
+        freezes_schema: object = False,
     ) -> "IncrementalSettings":
         """Return the settings of a model, all of them checked.
 
@@ -457,8 +464,10 @@ class IncrementalSettings:
             is_empty: whether dbt was called with `--empty`.
             location: where the model's table is to be; None if the catalog chooses.
             is_running: whether the model runs now; if not, a microbatch model has no window.
+            freezes_schema: the variable ``FREEZE_SCHEMA``, unchecked.
 
         Raises:
+            VariableError: that is neither true nor false.
             ModelSettingError: a value cannot be one, or two settings contradict each other.
         """
         file_format = config.get(FILE_FORMAT.key) or ICEBERG
@@ -508,6 +517,7 @@ class IncrementalSettings:
             event_time_start=start,
             event_time_end=config.get("__dbt_internal_microbatch_event_time_end"),
             is_refreshed=is_refreshed,
+            frozen_for=node if is_on(FREEZE_SCHEMA, freezes_schema) else "",
             add_columns=is_refreshed or given.on_schema_change in ADDING,
         )
 
@@ -590,6 +600,22 @@ class IncrementalSettings:
         if self.strategy == Strategy.MICROBATCH:
             return ((self.event_time,) if self.event_time else ()), "event_time"
         return self.unique_key, "unique_key"
+
+
+def is_on(variable: str, value: object) -> bool:
+    """Tell whether a variable that is given with `--vars` is on, in any of YAML's words for that.
+
+    Args:
+        variable: its name.
+        value: its value; False where it is not given.
+
+    Raises:
+        VariableError: it is neither on nor off: whoever misspells a stop wants one.
+    """
+    text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
+    if text not in _WORDS_FOR_TRUE | _WORDS_FOR_FALSE:
+        raise VariableError(variable, value)
+    return text in _WORDS_FOR_TRUE
 
 
 def strategy_of(config: Config | Mapping[str, Any]) -> str:

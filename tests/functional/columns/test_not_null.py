@@ -93,12 +93,19 @@ models:
   - name: t
     columns:
       - {name: id, data_type: int}
-      - {name: n, data_type: int, constraints: [{type: not_null}]}
+      - {name: n, data_type: int, constraints: [{type: check, expression: n > 0}, {type: not_null}]}
+    constraints:
+      - {type: not_null, columns: [id]}
 """
     scenario.model("select 1 as id")
     scenario.run()
     scenario.file("models/t.yml", properties)
     scenario.model("select 2 as id, 5 as n", contract=contract, on_schema_change="append_new_columns")
-    scenario.run()
+    said = (
+        f"{scenario.relation()}: the contract's not_null of `id`, `n` is not applied: in the table such a "
+        "column stays optional, so that it can be padded once the model no longer returns it. dbt's test "
+        "`not_null` checks it, and so do `audits` before rows are visible."
+    )
+    assert scenario.run().log.count(said) == 1
     assert scenario.rows() == [(1, None), (2, 5)]
     assert [f.required for f in scenario.table().schema().fields] == [False, False]

@@ -1,10 +1,18 @@
 """What a model's configuration and its table's state allow an evolution to do."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from dbt.adapters.sparkevolve.evolution.names import Path
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.partitions import Part
+
+
+def optional_columns(schema: Schema, names: Iterable[str]) -> list[str]:
+    """Return which columns of these names are optional in a table, as it spells them."""
+    wanted = set(map(fold, names))
+    return [f.name for f in schema.fields if fold(f.name) in wanted and not f.required]
 
 
 @dataclass(frozen=True)

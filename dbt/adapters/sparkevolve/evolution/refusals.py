@@ -1,6 +1,6 @@
 """Why a batch is not loaded: one function for each reason, so that its words stand in one place."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
@@ -61,6 +61,16 @@ class Switch:
 def listed(names: Iterable[str]) -> str:
     """Return names in backticks, separated by commas."""
     return ", ".join(quote(name) for name in names)
+
+
+def frozen_schema(node: str, changes: Sequence[str]) -> Refusal:
+    """The run freezes the schemas of tables."""
+    return Refusal(
+        columns=(),
+        reason=f"`sparkevolve_freeze_schema` is true in this run, and {node} would change the table's "
+        f"schema: {'; '.join(changes)}.",
+        remedy="Let the model return the columns that the table has, or run it without this variable.",
+    )
 
 
 def no_columns() -> Refusal:

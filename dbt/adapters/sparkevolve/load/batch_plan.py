@@ -6,7 +6,7 @@ from dataclasses import replace
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.evolution import names, refusals
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, SetDoc
 from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
 from dbt.adapters.sparkevolve.evolution.partitions import (
     Part,
@@ -65,6 +65,9 @@ def plan_batch(
     if not plan.refusals:
         unknown = metrics_of_unknown(settings.tblproperties, schema, batch.schema, plan.changes)
         found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
+    changed = [str(change) for change in plan.changes if not isinstance(change, SetDoc)]
+    if settings.frozen_for and changed and not plan.refusals:
+        found += (refusals.frozen_schema(settings.frozen_for, changed),)
     if found:
         return EvolutionPlan(refusals=found)
     unread = tuple(

@@ -1,15 +1,22 @@
 """What is checked of a node before it builds anything."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import CloneError, GrantsError, TableGoneError, UnplannableError
+from dbt.adapters.sparkevolve.errors import (
+    CloneError,
+    FrozenSchemaError,
+    GrantsError,
+    TableGoneError,
+    UnplannableError,
+)
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.messages import is_grant_unknown
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import FREEZE_SCHEMA, is_on
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import splitting
 
@@ -32,6 +39,26 @@ class Checks:
     def __init__(self, spark: Spark, macros: Mapping[str, Any]) -> None:
         self._spark = spark
         self._macros = macros
+
+    def freezes_schema(self, value: object) -> bool:
+        """Tell whether the schema of no table may change in this run.
+
+        Args:
+            value: dbt's variable `sparkevolve_freeze_schema`.
+
+        Raises:
+            VariableError: it is neither true nor false.
+        """
+        return is_on(FREEZE_SCHEMA, value)
+
+    def frozen(self, relation: SparkEvolveRelation, node: str, changes: Sequence[str]) -> None:
+        """Refuse to build a node whose table would get other columns, in a run that freezes schemas.
+
+        Raises:
+            FrozenSchemaError: it would.
+        """
+        if changes:
+            raise FrozenSchemaError(str(relation), node, changes)
 
     def compiled_without_table(self, relation: SparkEvolveRelation, called: Collection[str]) -> None:
         """See whether a model that dbt compiled as incremental can be built though its table has gone since.

@@ -1,13 +1,15 @@
 """What a run would do to a table, for `sparkevolve_plan_only`: nothing here changes anything."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt_common.exceptions import DbtDatabaseError
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
-from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
@@ -91,6 +93,25 @@ class Preview:
         except DbtDatabaseError as exc:
             return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
         return plan | {"columns": query["columns"], "warnings": query["warnings"]}
+
+    def of_replacement(
+        self, relation: SparkEvolveRelation, sql: str, columns: Sequence[SparkEvolveColumn]
+    ) -> list[str]:
+        """Return what would change in the columns of a table if it was replaced by a query's rows, as texts.
+
+        Args:
+            relation: the table, of any format.
+            sql: the query.
+            columns: the table's columns.
+        """
+        table = self._catalog.find_readable(relation)
+        required = [f.name for f in table.schema().fields if f.required] if table is not None else []
+        old = [(str(column.column), str(column.dtype)) for column in columns]
+        return replaced_columns(old, self._queries.stored_columns(relation, sql), required)
+
+    def frozen(self, node: str, changes: Sequence[str]) -> list[str]:
+        """Return why a run that freezes schemas would be refused, if there are such changes."""
+        return [str(refusals.frozen_schema(node, changes))] if changes else []
 
     def text(self, plan: Mapping[str, Any]) -> str:
         """Return a plan, of a load or a new table, as a table that a person reads."""

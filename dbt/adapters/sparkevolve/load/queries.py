@@ -111,6 +111,15 @@ class Queries:
             return "(true)"  # as dbt has it, each row has a new version since there is a new column
         return snapshots.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
 
+    def stored_columns(self, target: SparkEvolveRelation, sql: str) -> list[tuple[str, str]]:
+        """Return the names of a query's columns, and the types that a table made from it has for them.
+
+        Args:
+            target: the table, for messages.
+            sql: the query, in types that Iceberg can store.
+        """
+        return [(name, spark_types.stored_as(type_)) for name, type_ in self._columns(target, sql).fields]
+
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
         """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
         plan = self._spark.explain(sql)

@@ -24,9 +24,9 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -58,9 +58,11 @@ class SharedByThreads:
     Attributes:
         told_of_differences: the dbt commands and tables for which was said what of the model the table does
             not have.
+        told_of_not_null: those for which was said that a contract's NOT NULL is not applied.
     """
 
     told_of_differences: set[tuple[str, str]] = field(default_factory=set)
+    told_of_not_null: set[tuple[str, str]] = field(default_factory=set)
     _turns: dict[str, threading.Lock] = field(default_factory=dict)
 
     def turn_at(self, table: str) -> threading.Lock:
@@ -357,6 +359,27 @@ class LoadRunner:
         plan = self._commit_plan(base, target, batch, settings, {}, wanted=_is_in_a_column)
         sql = snapshots.conforming_query(query["sql"], query["columns"], plan.columns)
         return {"sql": sql, "changes": [str(change) for change in plan.changes]}
+
+    def not_null_not_applied(self, relation: SparkEvolveRelation, names: Sequence[str]) -> str:
+        """Return what to say, once in each run, of columns that a contract wants NOT NULL; empty for nothing.
+
+        Args:
+            relation: the table, with the rows of this run.
+            names: the columns for which the contract has `not_null`.
+        """
+        told = (get_invocation_id(), str(relation))
+        if not names or told in self._shared.told_of_not_null:
+            return ""
+        self._shared.told_of_not_null.add(told)
+        table = self._catalog.find_readable(relation)
+        found = optional_columns(table.schema(), names) if table is not None else []
+        if not found:
+            return ""
+        return (
+            f"{relation}: the contract's not_null of {', '.join(map(quote, found))} is not applied: in the "
+            "table such a column stays optional, so that it can be padded once the model no longer returns "
+            "it. dbt's test `not_null` checks it, and so do `audits` before rows are visible."
+        )
 
     def refresh(self, relation: SparkEvolveRelation) -> None:
         """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""

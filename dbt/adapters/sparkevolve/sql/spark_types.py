@@ -20,6 +20,8 @@ _ONE_WORD = frozenset(
 _LEAF = re.compile(r"(interval [a-z]+(?: to [a-z]+)?|string collate \w+|\w+)(\([\w, :]*\))?")
 # Where Spark's JSON has another name for a type than its SQL.
 _FROM_JSON = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "null": "void"}
+# Iceberg's integers have 32 or 64 bits.
+_WIDER_IN_ICEBERG = {"tinyint": "int", "smallint": "int"}
 _WITH_LENGTH = ("decimal(", "char(", "varchar(")
 
 
@@ -209,6 +211,22 @@ class _Reader:
         if known or found.group(2) or not self._known_only:
             return Leaf(found.group(0)), found.end()
         return None
+
+
+def stored_as(type_: SparkType) -> str:
+    """Return the type that a column has in Iceberg which was made from one of a query, as text.
+
+    In the words of ``evolution.types.type_text``; what Iceberg lacks is stored as string.
+    """
+    if isinstance(type_, Array):
+        return f"array<{stored_as(type_.element)}>"
+    if isinstance(type_, Map):
+        return f"map<{stored_as(type_.key)},{stored_as(type_.value)}>"
+    if isinstance(type_, Struct):
+        return f"struct<{','.join(f'{quote(name)}:{stored_as(inner)}' for name, inner in type_.fields)}>"
+    if type_.text.startswith(("char(", "varchar(", "string collate ")):
+        return "string"
+    return _WIDER_IN_ICEBERG.get(type_.text, type_.text.replace(" ", ""))
 
 
 def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:

@@ -59,7 +59,27 @@
 {% macro sparkevolve__persist_constraints(relation, model) %}
   {%- if sparkevolve__file_format() != 'iceberg' -%}
     {% do spark__persist_constraints(relation, model) %}
+  {%- else -%}
+    {% set said = adapter.load_runner().not_null_not_applied(relation, sparkevolve__not_null_columns()) %}
+    {% if said %}
+      {% do log(said, info=True) %}
+    {% endif %}
   {%- endif -%}
+{% endmacro %}
+
+
+{# The columns for which an enforced contract has `not_null`, in a column's constraints or in the model's. #}
+{% macro sparkevolve__not_null_columns() %}
+  {% set found = [] %}
+  {% if config.get('contract').enforced %}
+    {% for column in model.columns.values() if column.constraints | selectattr('type', 'equalto', 'not_null') | list %}
+      {% do found.append(column.name) %}
+    {% endfor %}
+    {% for constraint in model.constraints if constraint.type == 'not_null' %}
+      {% do found.extend(constraint.columns) %}
+    {% endfor %}
+  {% endif %}
+  {% do return(found) %}
 {% endmacro %}
 
 

@@ -2,6 +2,7 @@
    new one. Rows that are too many for one statement are staged first. Returns the SQL for dbt's compiled file. #}
 {% macro sparkevolve__replace_seed(target_relation, existing_relation, agate_table) %}
   {% set queries = adapter.clauses().seed_queries(agate_table, model['config'].get('column_types', {})) %}
+  {% do sparkevolve__check_frozen(existing_relation, queries[0]) %}
   {% do adapter.batches().remove_abandoned(target_relation) %}
   {% set is_replaced = existing_relation is none or existing_relation.is_iceberg %}
   {% set query = queries[0] %}

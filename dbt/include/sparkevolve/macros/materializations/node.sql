@@ -3,6 +3,7 @@
 {# Run the pre-hooks, and return what is there under the node's name after them: they may have made, dropped or
    replaced it, and dbt has looked before any hook ran. #}
 {% macro sparkevolve__begin_node(target_relation) %}
+  {% do sparkevolve__freezes_schema() %}
   {% do sparkevolve__warn_of_settings() %}
   {% do adapter.checks().grants(target_relation, config.get('grants')) %}
   {% set compiled_for_a_table = is_incremental() %}
@@ -14,6 +15,29 @@
     {% do adapter.node().note_gone(target_relation) %}
   {% endif %}
   {% do return(existing_relation) %}
+{% endmacro %}
+
+
+{# `--vars 'sparkevolve_freeze_schema: true'`: the columns of no table may change in this run. #}
+{% macro sparkevolve__freezes_schema() %}
+  {% do return(adapter.checks().freezes_schema(var('sparkevolve_freeze_schema', false))) %}
+{% endmacro %}
+
+
+{# Refuse, in such a run, to replace a table by the rows of a query with other columns. #}
+{% macro sparkevolve__check_frozen(existing_relation, sql) %}
+  {% if sparkevolve__freezes_schema() and existing_relation is not none and existing_relation.is_table %}
+    {% do adapter.checks().frozen(
+      existing_relation, model.unique_id, sparkevolve__replaced_columns(existing_relation, sql)
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro sparkevolve__replaced_columns(existing_relation, sql) %}
+  {% do return(adapter.preview().of_replacement(
+    existing_relation, sql, adapter.get_columns_in_relation(existing_relation)
+  )) %}
 {% endmacro %}
 
 

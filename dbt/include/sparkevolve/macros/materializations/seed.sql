@@ -17,6 +17,8 @@
     {% set create, insert = sparkevolve__replace_seed(target_relation, existing_relation, agate_table), '' %}
   {% else %}
     {% if existing_relation is not none %}
+      {% set queries = adapter.clauses().seed_queries(agate_table, model['config'].get('column_types', {})) %}
+      {% do sparkevolve__check_frozen(existing_relation, queries[0]) %}
       {% set create = reset_csv_table(model, full_refresh, existing_relation, agate_table) %}
     {% else %}
       {% set create = create_csv_table(model, agate_table) %}

@@ -7,6 +7,9 @@
   {% set is_replaced = existing_relation is not none and existing_relation.is_iceberg
                        and sparkevolve__file_format() == 'iceberg' %}
   {% set sql = sparkevolve__compiled_query() %}
+  {% do sparkevolve__check_frozen(
+    existing_relation, get_select_subquery(sql) if config.get('contract').enforced else sql
+  ) %}
   {% if existing_relation is not none and not is_replaced %}
     {% set sql = sparkevolve__evaluated(target_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}

@@ -9,6 +9,9 @@
 {% macro sparkevolve__build_view(target_relation) %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% if existing_relation is not none and not existing_relation.is_view %}
+    {% if sparkevolve__freezes_schema() %}
+      {% do adapter.checks().frozen(existing_relation, model.unique_id, ['drop the table for a view']) %}
+    {% endif %}
     {# A query that cannot be a view takes no table away. #}
     {% do get_columns_in_query(sparkevolve__compiled_query()) %}
     {% if config.get('contract').enforced %}

@@ -20,6 +20,7 @@
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% endif %}
 
+  {% do persist_constraints(target_relation, model) %}
   {% do sparkevolve__run_post_hooks() %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

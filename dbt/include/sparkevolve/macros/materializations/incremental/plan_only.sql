@@ -73,8 +73,20 @@
   {% if existing_relation is not none and plan.columns %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
     {% do plan.update({'loses': sparkevolve__detect_schema_change(plan.columns, old_names).removed}) %}
+    {% if sparkevolve__freezes_schema() and existing_relation.is_table %}
+      {% do plan.refusals.extend(sparkevolve__frozen_refusals(target_relation, existing_relation, settings)) %}
+    {% endif %}
   {% endif %}
   {% do return(plan) %}
+{% endmacro %}
+
+
+{# What a full refresh would change of the columns, in a run that freezes them. #}
+{% macro sparkevolve__frozen_refusals(target_relation, existing_relation, settings) %}
+  {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% do return(adapter.preview().frozen(
+    settings.frozen_for, sparkevolve__replaced_columns(existing_relation, query.sql)
+  )) %}
 {% endmacro %}
 
 

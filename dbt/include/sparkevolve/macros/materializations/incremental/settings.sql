@@ -1,6 +1,8 @@
 {# The model's configuration, checked before any SQL runs: see `settings.py`. #}
 {% macro sparkevolve__incremental_settings(full_refresh) %}
-  {% do return(adapter.incremental_settings(config, full_refresh, flags, sparkevolve__location())) %}
+  {% do return(adapter.incremental_settings(
+    config, full_refresh, flags, sparkevolve__location(), var('sparkevolve_freeze_schema', false)
+  )) %}
 {% endmacro %}
 
 

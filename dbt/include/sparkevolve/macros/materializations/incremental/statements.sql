@@ -73,6 +73,7 @@
     {% do return(sparkevolve__replace_other(target_relation, existing_relation, settings)) %}
   {% endif %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
   {% set sql = query.sql %}
   {% if settings.audits %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
@@ -97,6 +98,7 @@
    may fail, so its rows are staged before the old relation goes. #}
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
+  {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
   {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
   {% do adapter.load_runner().audit_staged(target_relation, staged, settings) %}
   {% do adapter.drop_relation(existing_relation) %}

@@ -1,0 +1,48 @@
+"""What changes in the columns of a table that is replaced, and which types a query's columns get in it."""
+
+import pytest
+
+from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
+from dbt.adapters.sparkevolve.sql.spark_types import parse_type, stored_as
+
+OLD = [("id", "int"), ("s", "struct<`a`:int>"), ("v", "decimal(5,2)")]
+
+
+@pytest.mark.parametrize(
+    ("new", "says"),
+    [
+        (OLD, []),
+        ([("id", "INT"), ("s", "struct<a:int>"), ("v", "decimal(5,2)")], []),
+        ([*OLD, ("n", "date")], ["add column `n` date"]),
+        (OLD[:2], ["drop column `v` decimal(5,2)"]),
+        ([("ID", "int"), *OLD[1:]], ["drop column `id` int", "add column `ID` int"]),
+        ([("id", "bigint"), *OLD[1:]], ["change `id` from int to bigint"]),
+        ([OLD[0], ("s", "array<int>"), OLD[2]], ["change `s` from struct<`a`:int> to array<int>"]),
+        ([OLD[1], OLD[0], OLD[2]], ["put its columns in the order `s`, `id`, `v`"]),
+        ([OLD[2], OLD[0]], ["drop column `s` struct<`a`:int>"]),
+    ],
+)  # fmt: skip
+def test_each_difference_is_told(new: list[tuple[str, str]], says: list[str]) -> None:
+    assert replaced_columns(OLD, new) == says
+
+
+def test_a_column_that_is_not_null_becomes_optional() -> None:
+    assert replaced_columns(OLD, OLD, ["v", "id"]) == ["let `id` be NULL", "let `v` be NULL"]
+
+
+@pytest.mark.parametrize(
+    ("spark", "iceberg"),
+    [
+        ("tinyint", "int"),
+        ("smallint", "int"),
+        ("char(3)", "string"),
+        ("varchar(3)", "string"),
+        ("decimal(10, 2)", "decimal(10,2)"),
+        ("timestamp", "timestamp"),
+        ("timestamp_ntz", "timestamp_ntz"),
+        ("array<smallint>", "array<int>"),
+        ("map<string,struct<a b:tinyint>>", "map<string,struct<`a b`:int>>"),
+    ],
+)
+def test_a_type_of_a_query_is_stored_as(spark: str, iceberg: str) -> None:
+    assert stored_as(parse_type(spark)) == iceberg
