@@ -193,10 +193,7 @@ def publish(lake: IcebergCatalog, other: Catalog, row: int) -> None:
         manage.create_branch(base.head, OURS, max_ref_age_ms=3_600_000)
     append(table, [{"id": row}], branch=OURS)
 
-    def no_fast_forward() -> None:
-        raise AssertionError("fast-forwarded although PyIceberg can commit")
-
-    assert lake.publish(target, base, OURS, 0, no_fast_forward) == Published.YES
+    assert lake.publish(target, base, OURS, 0) == Published.YES
 
 
 def test_what_a_publication_takes_off_the_list_of_metadata_files_is_deleted(

@@ -279,10 +279,7 @@ def test_no_time_of_a_commit_is_this_process_own(
     commit_changes(load(other), [AddColumn(("a",), INT)], "run-1", "fingerprint", seen_ms=others_ms - 7)
     commit_docs(load(other), "text", {"id": "the key"})
 
-    def no_fast_forward() -> None:
-        raise AssertionError("fast-forwarded although PyIceberg can commit")
-
-    assert lake.publish(target, base, OURS, 0, no_fast_forward) == Published.YES
+    assert lake.publish(target, base, OURS, 0) == Published.YES
     assert load(other).scan().to_arrow().num_rows == 2
     load(other).manage_snapshots().create_branch(base.head, OURS).commit()  # by the wrong clock
     wrong_ms = times(load(other))[0]
@@ -319,7 +316,7 @@ def test_rows_are_published_at_the_time_of_the_clock_that_wrote_them(
     clock(DAY)
     head = load(other).metadata.snapshot_by_name(OURS)
     assert head is not None
-    outcome = lake.publish(target, base, OURS, 0, lambda: None, lambda: 90 * MINUTE)
+    outcome = lake.publish(target, base, OURS, 0, lambda: 90 * MINUTE)
     assert outcome == Published.YES
     updated, snapshots, _ = times(load(other))
     assert updated == snapshots[-1] == head.timestamp_ms + 90 * MINUTE

@@ -29,7 +29,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnreadableQueryError,
 )
 from dbt.adapters.sparkevolve.evolution.detection import Detected
-from dbt.adapters.sparkevolve.iceberg import publication, retry
+from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -531,18 +531,6 @@ def test_a_direct_load_and_an_empty_one_have_nothing_to_publish(
     before = lake.load(TARGET).metadata_location
     assert run.runner.publish(load, is_last=True)
     assert lake.load(TARGET).metadata_location == before
-
-
-def test_a_newer_table_is_published_through_spark(
-    run: Run, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(publication, "is_atomic", lambda table: False)
-    load = start(ROW)
-    statements = load.fast_forward
-    cut(other, load)
-    insert(other, load)
-    assert run.runner.publish(load, is_last=True)
-    assert run.spark.sent == statements
 
 
 def test_at_its_end_a_node_gives_back_what_it_has(

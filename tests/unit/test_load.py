@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.sql.branch_statements import create_branch, drop_branch, fast_forward
+from dbt.adapters.sparkevolve.sql.branch_statements import create_branch
 from dbt.adapters.sparkevolve.sql.dml import (
     Key,
     between,
@@ -81,10 +81,6 @@ def test_a_load_goes_into_a_branch_that_it_cuts_off_where_the_run_started(loads:
         insert_statement(written, str(STAGED), load.plan.columns),
     ]
     assert load.steps == [load.cut, *load.statements]
-    assert load.fast_forward == [
-        fast_forward("lake", "`db`.`t`", "main", load.branch),
-        drop_branch(MAIN, load.branch),
-    ]
 
 
 def test_a_load_into_an_empty_table_cuts_its_branch_off_nothing(loads: Loads) -> None:

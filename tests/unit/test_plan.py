@@ -770,29 +770,13 @@ def test_a_new_column_with_the_name_of_a_partition_field_is_refused() -> None:
     assert refusal.columns == ("Ts_Day",)
 
 
-def test_a_format_that_cannot_be_committed_to_refuses_changes_only() -> None:
-    facts = TableFacts(format_version=3)
-    assert plan("id int, x int", "ID int", facts=facts).refusals == ()
-    (refusal,) = refused("id int", "id bigint, x int", facts=facts)
-    assert refusal.reason == (
-        "The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch needs "
-        "changes of its columns: widen `id` from int to bigint; add column `x` int."
+def test_a_format_that_pyiceberg_cannot_commit_to_takes_all_changes() -> None:
+    facts = TableFacts(format_version=3, is_atomic=False)
+    assert plan("id int", "id bigint, x int", facts=facts, docs={"id": "a key"}).changes == (
+        WidenType(("id",), INT, LONG),
+        SetDoc(("id",), "a key"),
+        AddColumn(("x",), INT),
     )
-
-
-def test_descriptions_are_no_change_in_a_format_that_cannot_be_committed_to() -> None:
-    """They are stored by themselves, through Spark."""
-    policy = {"facts": TableFacts(format_version=3), "docs": {"id": "a key"}}
-    assert plan("id int", "id int", **policy).changes == ()
-    (refusal,) = refused("id int", "id bigint", **policy)
-    assert refusal.reason.endswith("needs changes of its columns: widen `id` from int to bigint.")
-
-
-def test_a_format_that_cannot_be_committed_to_is_not_told_of_beside_another_refusal() -> None:
-    """The changes that it would list are not all that would be needed."""
-    facts = TableFacts(format_version=3)
-    (refusal,) = refused("id int, x int", "id bigint, x string", facts=facts)
-    assert refusal.columns == ("x",)
 
 
 def test_ten_thousand_columns_are_planned() -> None:

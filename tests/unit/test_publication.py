@@ -9,7 +9,7 @@ from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
 from pyiceberg.types import DecimalType, IcebergType, IntegerType, LongType, StringType
 
 from dbt.adapters.sparkevolve.errors import NotIcebergError, PublishError
-from dbt.adapters.sparkevolve.iceberg import publication, retry
+from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -30,10 +30,6 @@ from tests.unit.helpers import (
 )
 
 OURS = "sparkevolve_ffffffff_1_00000000_0123abcd"
-
-
-def no_fast_forward() -> None:
-    raise AssertionError("fast-forwarded although PyIceberg can commit")
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +167,7 @@ def test_a_snapshot_descends_from_itself_and_from_each_one_before(
 
 
 def publish(lake: IcebergCatalog, base: Base, branch: str = "b", retries: int = 0) -> Published:
-    return lake.publish(relation("t"), base, branch, retries, no_fast_forward)
+    return lake.publish(relation("t"), base, branch, retries)
 
 
 def test_a_branch_is_published_in_one_commit_that_removes_it(
@@ -479,7 +475,7 @@ def test_of_two_runs_from_one_base_one_publishes(
     def work(number: int) -> None:
         gateway = IcebergCatalog(settings)
         start.wait(timeout=20)
-        outcomes[number] = gateway.publish(target, base, f"b{number}", 10, no_fast_forward)
+        outcomes[number] = gateway.publish(target, base, f"b{number}", 10)
 
     threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in numbers]
     for thread in threads:
@@ -490,59 +486,6 @@ def test_of_two_runs_from_one_base_one_publishes(
     assert sorted(outcomes.values(), key=str) == [Published.MOVED, Published.MOVED, Published.YES]
     assert ids(lake) == [1, winner]
     assert refs(lake) == {"main", *(f"b{number}" for number in numbers if number != winner)}
-
-
-# Tables that PyIceberg cannot commit to
-
-
-@pytest.fixture
-def newer(monkeypatch: pytest.MonkeyPatch, target: SparkEvolveRelation) -> SparkEvolveRelation:
-    """A table of a format that is newer than what PyIceberg commits to."""
-    monkeypatch.setattr(publication, "is_atomic", lambda table: False)
-    return target
-
-
-def test_a_newer_table_is_published_to_through_spark(
-    lake: IcebergCatalog, other: Catalog, newer: SparkEvolveRelation
-) -> None:
-    base = lake.base(newer, no_wap)
-    head = loaded(other, "b", 2)
-    calls = []
-
-    def fast_forward() -> None:
-        calls.append("forward")
-        if len(calls) == 1:
-            raise OSError("no answer")
-        with other.load_table("db.t").manage_snapshots() as manage:
-            manage.set_current_snapshot(head)
-
-    assert lake.publish(newer, base, "b", 1, fast_forward) == Published.YES
-    assert len(calls) == 2
-    assert ids(lake) == [1, 2]
-
-
-def test_a_newer_table_that_spark_has_moved_before_its_answer_was_lost(
-    lake: IcebergCatalog, other: Catalog, newer: SparkEvolveRelation
-) -> None:
-    base = lake.base(newer, no_wap)
-    head = loaded(other, "b", 2)
-
-    def fast_forward() -> None:
-        with other.load_table("db.t").manage_snapshots() as manage:
-            manage.set_current_snapshot(head)
-        raise OSError("lost")
-
-    assert lake.publish(newer, base, "b", 0, fast_forward) == Published.YES
-    assert ids(lake) == [1, 2]
-
-
-def test_the_branch_of_a_newer_table_is_left_to_expire(
-    lake: IcebergCatalog, other: Catalog, newer: SparkEvolveRelation
-) -> None:
-    loaded(other, "b")
-    before = lake.load(newer).metadata_location
-    lake.drop_branch(newer, "b")
-    assert lake.load(newer).metadata_location == before
 
 
 # Removing a branch

@@ -603,8 +603,6 @@ def test_descriptions_and_facts_reach_the_plan(stage: Stage) -> None:
     batch = stage("ID int, x int", {"ID": 1, "x": 1})
     docs = plan_batch(batch, DEFAULTS, {"X": "an x"}, columns("id int"), TableFacts())
     assert docs.changes == (AddColumn(("x",), columns("x int").fields[0].field_type, "an x"),)
-    v3 = plan_batch(batch, DEFAULTS, {}, columns("id int"), TableFacts(format_version=3, is_atomic=False))
-    assert len(v3.refusals) == 1
     required = plan_batch(batch, DEFAULTS, {}, columns("id int not null, x int not null"), TableFacts())
     assert required.changes == ()
 

@@ -80,17 +80,3 @@ def test_what_a_table_cannot_take_any_more_is_said(
     folder = str(tmp_path)
     given = {k: v.format(folder=folder) if isinstance(v, str) else v for k, v in given.items()}
     assert differences(table, model_settings(**given)) == [text.format(folder=folder) for text in said]
-
-
-def test_properties_are_said_where_pyiceberg_cannot_set_them(tmp_path: Path) -> None:
-    catalog = load_catalog("c", type="sql", uri="sqlite:///:memory:", warehouse=str(tmp_path))
-    catalog.create_namespace("n")
-    table = catalog.create_table("n.t", columns("id int"), properties={"a": "1"})
-    settings = model_settings(tblproperties={"a": "2", "format-version": "3"})
-    assert differences(table, settings) == []
-    table.metadata = table.metadata.model_copy(update={"format_version": 3})
-    assert differences(table, settings) == [
-        "The table has Iceberg's format version 3, to which PyIceberg cannot commit, so `tblproperties` were "
-        "not set. Set them with ALTER TABLE in Spark: set property 'a' to '2'."
-    ]
-    assert differences(table, model_settings(settings, tblproperties={"a": "1"})) == []

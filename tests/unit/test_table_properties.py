@@ -87,14 +87,13 @@ def test_a_model_may_take_back_what_no_merge_works_with(batch: StagedBatch) -> N
     assert (plan.refusals, plan.changes) == ((), (SetProperty(ANY_SCHEMA, "false"),))
 
 
-def test_a_table_that_pyiceberg_cannot_commit_to_gets_no_properties(batch: StagedBatch) -> None:
+def test_a_table_that_pyiceberg_cannot_commit_to_gets_properties_too(batch: StagedBatch) -> None:
     wanted = model_settings(tblproperties={"a": "1", "format-version": "3", ANY_SCHEMA: "false"})
-    plan = plan_batch(batch, wanted, {}, columns("id int, n int"), TableFacts(format_version=3))
-    assert (plan.refusals, plan.changes, plan.warnings) == ((), (), ())
-    facts = TableFacts(format_version=3, properties={ANY_SCHEMA: "true"})
+    facts = TableFacts(format_version=3, is_atomic=False, properties={ANY_SCHEMA: "true"})
     merge = model_settings(wanted, strategy="merge", unique_key="id")
-    (refusal,) = plan_batch(batch, merge, {}, columns("id int, n int"), facts).refusals
-    assert refusal.reason.startswith(f"The table has the property `{ANY_SCHEMA}`")
+    plan = plan_batch(batch, merge, {}, columns("id int, n int"), facts)
+    assert (plan.refusals, plan.warnings) == ((), ())
+    assert plan.changes == (SetProperty("a", "1"), SetProperty(ANY_SCHEMA, "false"))
 
 
 def test_properties_are_one_commit_with_the_columns_and_none_without_a_difference(

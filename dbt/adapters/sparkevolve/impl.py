@@ -81,7 +81,9 @@ class SparkEvolveAdapter(SparkAdapter):
         )
         self.connections.watch_catalog(self.catalog.check, self.catalog.check_after)
         self._spark = AdapterSpark(self)
-        self.catalog.commit_in(SparkCommits(self.connections, credentials))
+        self.catalog.commit_in(
+            SparkCommits(self.connections, credentials, self._spark, self.clauses().string_literal)
+        )
         self._listing = listing.Listing(self.catalog, self._spark)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
@@ -220,12 +222,8 @@ class SparkEvolveAdapter(SparkAdapter):
         """
         retries = SETTINGS["commit_retries"].value(config, config.model.unique_id)
 
-        def through_spark(comment: str | None, changed: Mapping[str, str]) -> None:
-            for sql in self.clauses().descriptions(relation, comment, changed):
-                self.execute(sql)
-
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        stored = self.catalog.set_docs(relation, comment, docs, retries, through_spark)
+        stored = self.catalog.set_docs(relation, comment, docs, retries)
         running_node().note_changes(stored)
 
     @available.parse_none

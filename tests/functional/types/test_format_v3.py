@@ -65,21 +65,3 @@ def test_a_table_that_was_upgraded_keeps_its_format_version(scenario: Scenario) 
     for name in ("made", "loaded"):
         assert scenario.rows(name) == [(2,)]
         assert scenario.table(name).metadata.format_version == 3
-
-
-def test_a_format_v3_table_is_loaded_and_over_thrift_its_schema_left_alone(
-    scenario: Scenario, method: str
-) -> None:
-    scenario.model("select 1 as id, 1 as v", tblproperties={"format-version": "3"})
-    scenario.run()
-    scenario.model("select 1 as id, 2 as v union all select 2, 2")
-    scenario.run()
-    assert scenario.rows() == [(1, 2), (2, 2)]
-    if method == "session":
-        return
-    before = scenario.state()
-    scenario.model("select 1 as id, 2 as v, 3 as n")
-    run = scenario.fail()
-    assert "format version 3, to which PyIceberg cannot commit" in run.message
-    assert "add column `n` int" in run.message
-    assert scenario.state() == before

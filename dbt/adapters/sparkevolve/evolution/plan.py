@@ -136,11 +136,6 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         for f in source.fields
         if fold(f.name) in wanted and has_map(f.field_type)
     )
-    if not policy.facts.is_atomic:
-        # Descriptions are stored by themselves, through Spark.
-        planner.changes = [change for change in planner.changes if not isinstance(change, SetDoc)]
-        if planner.changes and not planner.refusals:
-            planner.refusals.append(refusals.format_v3(planner.changes))
     if planner.refusals:
         return EvolutionPlan(refusals=tuple(planner.refusals))
     return EvolutionPlan(

@@ -59,6 +59,12 @@ def new_properties(
     return {f"{PREFIX}{schema_id}": text}
 
 
+def renumbered(properties: Mapping[str, str], schema_id: int, actual_id: int) -> dict[str, str]:
+    """Return properties in which the entry of a schema is that of the id which the schema has got instead."""
+    planned, actual = f"{PREFIX}{schema_id}", f"{PREFIX}{actual_id}"
+    return {actual if name == planned else name: value for name, value in properties.items()}
+
+
 def outdated_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the oldest entries, so many that one more has room."""
     ids = sorted(int(name[len(PREFIX) :]) for name in properties if _is_entry(name))

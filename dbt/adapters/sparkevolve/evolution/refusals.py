@@ -332,17 +332,6 @@ def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
     )
 
 
-def format_v3(changes: Iterable[object]) -> Refusal:
-    """A schema change of a table that PyIceberg cannot commit to."""
-    wanted = "; ".join(str(change) for change in changes)
-    return Refusal(
-        columns=(),
-        reason="The table has Iceberg's format version 3, to which PyIceberg cannot commit, and this batch "
-        f"needs changes of its columns: {wanted}.",
-        remedy="Make these changes with ALTER TABLE in Spark, then run the model again.",
-    )
-
-
 def rename_both_exist(old: Path, new: str) -> Refusal:
     """A rename whose new name is taken."""
     return Refusal(

@@ -173,7 +173,7 @@ class CatalogAccess:
             return None
         try:
             table = self.watch.ask(lambda: self.opened.load_table(table_identifier(relation)))
-            return with_commits_in_spark(table, self.opened, self.spark)
+            return with_commits_in_spark(table, self.opened, self.spark, self._load_again)
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         except NoSuchPropertyException:
@@ -182,6 +182,9 @@ class CatalogAccess:
         except (ValidationError, InvalidModel) as exc:
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
+
+    def _load_again(self, name: tuple[str, ...]) -> Table:
+        return self.watch.ask(lambda: self.opened.load_table(name))
 
     def commit(self, table: Table, call: Callable[[], None]) -> None:
         """Make a commit to a table.

@@ -234,10 +234,9 @@ class IcebergCatalog:
         comment: str | None,
         column_docs: Mapping[str, str],
         retries: int,
-        through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
     ) -> list[str]:
         """Store descriptions that differ from what the table has; see ``columns.set_docs``."""
-        return columns.set_docs(self.access, relation, comment, column_docs, retries, through_spark)
+        return columns.set_docs(self.access, relation, comment, column_docs, retries)
 
     def publish(
         self,
@@ -245,17 +244,14 @@ class IcebergCatalog:
         base: Base,
         branch: str,
         retries: int,
-        fast_forward: Callable[[], None],
         elapsed_ms: Callable[[], int] = lambda: 0,
         overwritten_spec: int | None = None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
-        return publication.publish(
-            self.access, relation, base, branch, retries, fast_forward, elapsed_ms, overwritten_spec
-        )
+        return publication.publish(self.access, relation, base, branch, retries, elapsed_ms, overwritten_spec)
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
-        """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
+        """Remove a branch, if it is there."""
         publication.drop_branch(self.access, relation, branch)
 
     def purge(self, relation: BaseRelation, location: str | None = None) -> None:

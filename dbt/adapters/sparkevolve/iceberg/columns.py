@@ -17,7 +17,6 @@ from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
@@ -113,7 +112,6 @@ def set_docs(
     comment: str | None,
     column_docs: Mapping[str, str],
     retries: int,
-    through_spark: Callable[[str | None, Mapping[str, str]], None] | None = None,
 ) -> list[str]:
     """Store descriptions that differ from what the table has; without a difference make no commit.
 
@@ -123,8 +121,6 @@ def set_docs(
         comment: the table's description, or None to leave it as it is.
         column_docs: descriptions by folded column name; columns that the table lacks are left out.
         retries: how often to try again after a conflict.
-        through_spark: stores them in a table that PyIceberg cannot commit to: that of the table, if it
-            is not None, and those of columns by their exact names. Only where no commit changes all at once.
 
     Returns:
         Texts of what was stored.
@@ -146,10 +142,7 @@ def set_docs(
         stored[:] = [str(SetDoc((name,), doc)) for name, doc in changed.items()]
         if wanted is not None:
             stored.append(f"describe the table as {constant_literal(wanted)}")
-        if through_spark is not None and not is_atomic(table):
-            through_spark(wanted, changed)
-        else:
-            access.commit(table, lambda: commit_docs(table, wanted, changed))
+        access.commit(table, lambda: commit_docs(table, wanted, changed))
 
     retry(access, relation, attempt, retries, wanted="The descriptions of {} could not be stored")
     return stored

@@ -150,7 +150,6 @@ def publish(
     base: Base,
     branch: str,
     retries: int,
-    fast_forward: Callable[[], None],
     elapsed_ms: Callable[[], int] = lambda: 0,
     overwritten_spec: int | None = None,
 ) -> Published:
@@ -167,7 +166,6 @@ def publish(
         branch: where the batch was loaded.
         retries: how often to try again when somebody else has changed something else of the table, or
             the answer was lost.
-        fast_forward: moves the table's branch through Spark, for a table that PyIceberg cannot commit to.
         elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
         overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
 
@@ -203,11 +201,8 @@ def publish(
                 return Published.NOTHING_NEW
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
-            if not is_atomic(table):
-                fast_forward()
-            else:
-                seen_ms = written_ms(table.metadata, head) + elapsed_ms()
-                commit_in_time(access, table, *publication(table.metadata, base, branch, head), seen_ms)
+            seen_ms = written_ms(table.metadata, head) + elapsed_ms()
+            commit_in_time(access, table, *publication(table.metadata, base, branch, head), seen_ms)
             return Published.YES
         except RunCancelledError:
             raise
@@ -236,11 +231,11 @@ def publish(
 
 
 def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> None:
-    """Remove a branch, if it is there; leave it to expire in a table that PyIceberg cannot commit to."""
+    """Remove a branch, if it is there; leave it to expire if that needs a statement of a cancelled run."""
 
     def attempt(table: Table) -> None:
         metadata = table.metadata
-        if branch in metadata.refs and is_atomic(table):
+        if branch in metadata.refs and (is_atomic(table) or not access.cancellation.is_cancelled):
             seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
             commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
 

@@ -82,8 +82,8 @@ def plan_batch(
 
 
 def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:
-    """Return a plan that gives the table the properties of its model, where PyIceberg can."""
-    if plan.refusals or not facts.is_atomic:
+    """Return a plan that gives the table the properties of its model."""
+    if plan.refusals:
         return plan
     return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
 
@@ -95,7 +95,7 @@ def _refused_settings(
     is_snapshot = bool(settings.bookkeeping)
     merges = settings.strategy == Strategy.MERGE and bool(plan.unique_key)
     configured = settings.tblproperties
-    properties = {**facts.properties, **(configured if facts.is_atomic else {})}
+    properties = {**facts.properties, **configured}
     if (merges or is_snapshot) and not allows_merge(properties):
         is_in_table = not allows_merge(facts.properties)
         yield refusals.cannot_merge(is_snapshot=is_snapshot, is_in_table=is_in_table)

@@ -227,20 +227,6 @@ class Load:
             return None
         return load_key(self.batch, self.plan, self.settings)
 
-    @property
-    def fast_forward(self) -> list[str]:
-        """The statements that publish the branch through Spark and remove it."""
-        assert self.branch is not None
-        return [
-            branch_statements.fast_forward(
-                str(self.target.database),
-                str(self.target.include(database=False)),
-                self.base.ref,
-                self.branch,
-            ),
-            branch_statements.drop_branch(str(self.target), self.branch),
-        ]
-
     def cut_again(self) -> None:
         """Go on with a new branch: whatever still writes into the old one is never published."""
         assert self.branch is not None

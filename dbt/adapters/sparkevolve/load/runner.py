@@ -298,16 +298,11 @@ class LoadRunner:
         if load.branch is None or not load.goes_on_branch:
             return True
 
-        def fast_forward() -> None:
-            for sql in load.fast_forward:
-                self._spark.run(sql)
-
         outcome = self._catalog.publish(
             load.target,
             load.base,
             load.branch,
             retries,
-            fast_forward,
             load.elapsed_ms,
             load.overwritten_spec,
         )

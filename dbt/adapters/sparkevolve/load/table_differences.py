@@ -7,9 +7,8 @@ from typing import Any
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.evolution.partitions import same_partitions
-from dbt.adapters.sparkevolve.evolution.table_properties import property_changes, property_text
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg.base import partitions
-from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.load.batch_plan import wanted_partitions
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
@@ -31,7 +30,6 @@ def differences(table: Table, settings: IncrementalSettings) -> list[str]:
         *_of_partitions(table, settings),
         *_of_location(table, settings.location),
         *_of_options(table, settings.options),
-        *_of_properties(table, settings.tblproperties),
     ]
 
 
@@ -73,18 +71,6 @@ def _of_options(table: Table, options: Mapping[str, Any]) -> list[str]:
     return [
         f"`options` of the model reach a table when it is made, and this one lacks {', '.join(lacking)}. "
         "Use `tblproperties`, which reach it later too."
-    ]
-
-
-def _of_properties(table: Table, configured: Mapping[str, str]) -> list[str]:
-    version = table.metadata.format_version
-    lacking = property_changes(configured, table.properties)
-    if not lacking or is_atomic(table):
-        return []
-    return [
-        f"The table has Iceberg's format version {version}, to which PyIceberg cannot commit, so "
-        "`tblproperties` were not set. Set them with ALTER TABLE in Spark: "
-        f"{'; '.join(map(str, lacking))}."
     ]
 
 

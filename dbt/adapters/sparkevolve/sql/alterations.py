@@ -1,0 +1,84 @@
+"""The text of the statements that make a table's columns and properties others, each a commit of its own."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
+from dbt.adapters.sparkevolve.evolution.types import fields_within, spark_type
+
+Literal = Callable[[str], str]
+
+
+def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -> list[str]:
+    """Return the statements that make one schema of the other, in an order in which each does no harm alone.
+
+    Names come first, so that a new column can have the old name of another. All additions are one statement.
+
+    Args:
+        table: the rendered name of the table.
+        before: the schema that it has.
+        after: the schema that it is to have, with the ids of the fields that stay.
+        literal: returns a text as one token.
+    """
+    alter = f"ALTER TABLE {table}"
+    had = {f.field_id: f for _, f in fields_within(before.as_struct())}
+    changed: list[str] = []
+    described: list[str] = []
+    added: list[str] = []
+    in_new: set[Path] = set()
+    for path, f in fields_within(after.as_struct()):
+        column = path_text(path)
+        old = had.get(f.field_id)
+        if old is None:
+            in_new.add(path)
+            if path[:-1] not in in_new:
+                doc = f" COMMENT {literal(f.doc)}" if f.doc else ""
+                added.append(f"{column} {spark_type(f.field_type)}{doc}")
+            continue
+        if old.required and not f.required:
+            changed.append(f"{alter} ALTER COLUMN {column} DROP NOT NULL")
+        if f.field_type.is_primitive and f.field_type != old.field_type:
+            changed.append(f"{alter} ALTER COLUMN {column} TYPE {spark_type(f.field_type)}")
+        if (f.doc or "") != (old.doc or ""):
+            described.append(f"{alter} ALTER COLUMN {column} COMMENT {literal(f.doc or '')}")
+    additions = [f"{alter} ADD COLUMNS ({', '.join(added)})"] if added else []
+    return [*_renames(alter, before, after), *changed, *additions, *described]
+
+
+def _renames(alter: str, before: Schema, after: Schema) -> Iterator[str]:
+    """Yield what renames, outer fields first; one whose new name another still has waits for that one."""
+    had = {f.field_id: f.name for _, f in fields_within(before.as_struct())}
+    waiting = [
+        (path[:-1], had[f.field_id], f.name)
+        for path, f in fields_within(after.as_struct())
+        if had.get(f.field_id, f.name) != f.name
+    ]
+    while waiting:
+        taken = {(parent, old) for parent, old, _ in waiting}
+        ready = [rename for rename in waiting if (rename[0], rename[2]) not in taken] or waiting
+        parent, old, new = ready[0]
+        yield f"{alter} RENAME COLUMN {path_text((*parent, old))} TO {quote(new)}"
+        waiting.remove(ready[0])
+
+
+def alter_properties(
+    table: str, values: Mapping[str, str], outdated: Sequence[str], literal: Literal
+) -> list[str]:
+    """Return the statements that set properties of a table, and that take others away.
+
+    Args:
+        table: the rendered name of the table.
+        values: the properties to be set.
+        outdated: the names of those to be taken away.
+        literal: returns a text as one token.
+    """
+    alter = f"ALTER TABLE {table}"
+    statements = []
+    if outdated:
+        names = ", ".join(map(literal, outdated))
+        statements.append(f"{alter} UNSET TBLPROPERTIES IF EXISTS ({names})")
+    if values:
+        pairs = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in values.items())
+        statements.append(f"{alter} SET TBLPROPERTIES ({pairs})")
+    return statements
