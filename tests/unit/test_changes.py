@@ -13,15 +13,19 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     AddField,
     Change,
     RelaxNotNull,
+    RemoveDefault,
     RenameField,
     SchemaChange,
+    SetDefault,
     SetDoc,
     SetProperty,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from tests.unit.helpers import struct
 
 INT, LONG = IntegerType(), LongType()
+FIVE, SIX = DefaultValue(INT, 5), DefaultValue(INT, 6)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,10 @@ INT, LONG = IntegerType(), LongType()
         (RelaxNotNull(("m", "value")), "let `m`.`value` be NULL", "relaxed"),
         (RenameField(("s", "was"), "n`ow"), "rename `s`.`was` to `n``ow`", "renamed"),
         (SetDoc(("x",), "It's new"), "describe `x` as 'It\\'s new'", "described"),
+        (AddColumn(("x",), INT, default=FIVE), "add column `x` int default 5", "added"),
+        (SetDefault(("x",), FIVE), "set default of `x` to 5", "default_set"),
+        (SetDefault(("x",), FIVE, SIX), "change default of `x` from 6 to 5", "default_set"),
+        (RemoveDefault(("x",), FIVE), "remove default 5 of `x`", "default_removed"),
     ],
 )
 def test_a_change_says_in_words_what_it_does(change: SchemaChange, text: str, verb: str) -> None:
@@ -50,10 +58,12 @@ def test_a_change_says_in_words_what_it_does(change: SchemaChange, text: str, ve
 
 def test_these_are_all_the_changes_there_are() -> None:
     own = [c for _, c in inspect.getmembers(changes, inspect.isclass) if c.__module__ == changes.__name__]
-    of_schema = {AddColumn, AddField, WidenType, RelaxNotNull, RenameField, SetDoc}
+    of_schema = {AddColumn, AddField, WidenType, RelaxNotNull, RenameField, SetDoc, SetDefault, RemoveDefault}
     assert {*get_args(SchemaChange)} == of_schema
     assert {*own} == {*get_args(Change)} == {*of_schema, SetProperty}
-    assert {c.verb for c in own if c in of_schema} == {"added", "widened", "relaxed", "renamed", "described"}
+    assert {c.verb for c in own if c in of_schema} == {
+        *("added", "widened", "relaxed", "renamed", "described", "default_set", "default_removed")
+    }
 
 
 @pytest.mark.parametrize(

@@ -357,3 +357,27 @@ def test_a_rebuilt_key_is_compared_in_each_statement(null_safe: bool, equals: st
     assert kept.endswith(f"ON {value} {equals} DBT_INTERNAL_PREVIOUS.`a.b`")
     assert f"WHERE {found}" in kept
     assert loaded_rows("b", ["f"], "s", key).endswith(f"AND {found}")
+
+
+def test_a_default_goes_into_rows_that_replace_none_where_others_keep_their_value() -> None:
+    members = (StructMember("x", None, Pad("int", "7")), StructMember("Replaces", "r", Keep()))
+    columns = (
+        ProjectedColumn("id", "id", Keep()),
+        ProjectedColumn("a", None, Pad("int", "5")),
+        ProjectedColumn("replaces", "s", RebuildStruct(members)),
+        ProjectedColumn("n", None, Pad("int")),
+    )
+    struct = "named_struct('x', {}, 'Replaces', DBT_INTERNAL_SOURCE.`s`.`r`)"
+    kept, new = struct.format("DBT_INTERNAL_PREVIOUS.`replaces`.`x`"), struct.format("7")
+    source = "DBT_INTERNAL_SOURCE.`s` IS NULL, NULL"
+    there = "DBT_INTERNAL_PREVIOUS.`replaces_`"
+    sql = insert_and_keep("t", "s", columns, Key(("id",)), "p")
+    assert sql.split("\nFROM s AS")[0] == (
+        "INSERT INTO t (`id`, `a`, `replaces`, `n`)\n"
+        "SELECT\n"
+        "  DBT_INTERNAL_SOURCE.`id` AS `id`,\n"
+        f"  IF({there}, DBT_INTERNAL_PREVIOUS.`a`, 5) AS `a`,\n"
+        f"  IF({there}, IF({source}, {kept}), IF({source}, {new})) AS `replaces`,\n"
+        "  DBT_INTERNAL_PREVIOUS.`n` AS `n`"
+    )
+    assert "\n    true AS `replaces_`\n  FROM p AS DBT_INTERNAL_DEST\n" in sql

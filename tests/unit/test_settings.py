@@ -42,6 +42,8 @@ def test_a_model_that_sets_nothing_has_the_defaults() -> None:
         nested_evolution=True,
         unmappable_types="string",
         column_renames={},
+        column_defaults={},
+        pad_with="null",
         commit_retries=4,
         tblproperties={},
         partition_by=(),
@@ -59,6 +61,9 @@ def test_a_model_that_sets_nothing_has_the_defaults() -> None:
         frozen=(),
         bookkeeping=(),
         keep_table_type=(),
+        defaults={},
+        contrary_defaults=(),
+        keep_defaults=False,
         snapshot_columns={},
         valid_to_current=None,
     )
@@ -78,6 +83,8 @@ def test_each_value_that_is_set_is_kept_in_one_form() -> None:
             "type_widening": False,
             "unmappable_types": "fail",
             "column_renames": {"a.b": "c"},
+            "column_defaults": {"`A`": "1"},
+            "pad_with": "default",
             "commit_retries": 0,
             "tblproperties": {"a": 1, "b": True, "comment": "x"},
             "partition_by": "days(ts)",
@@ -99,6 +106,9 @@ def test_each_value_that_is_set_is_kept_in_one_form() -> None:
         type_widening=False,
         unmappable_types="fail",
         column_renames={"a.b": "c"},
+        column_defaults={"`A`": "1"},
+        pad_with="default",
+        defaults={"`A`": "1"},
         commit_retries=0,
         tblproperties={"a": "1", "b": "true", "comment": "x"},
         partition_by=("days(ts)",),
@@ -127,6 +137,7 @@ CHOICES = {
     "incremental_strategy": "delete+insert, append, merge, insert_overwrite, microbatch",
     "on_schema_change": "ignore, fail, append_new_columns, append_new_columns_preserve",
     "removed_columns": "null, keep",
+    "pad_with": "null, default",
     "publish": "branch, direct",
     "full_refresh_schema": "keep, replace",
     "unmappable_types": "string, fail",
@@ -149,6 +160,7 @@ SHAPES = {
     "tblproperties": "a mapping of names to texts, numbers or booleans",
     "options": "a mapping of names to texts, numbers or booleans",
     "column_renames": "a mapping of old to new names",
+    "column_defaults": "a mapping of columns to SQL literals, such as `{status: \"'new'\"}`",
 }
 
 
@@ -373,6 +385,7 @@ def test_each_setting_says_what_it_is_for() -> None:
         *("adds_again", "is_sampled_empty", "event_time_start", "event_time_end", "is_refreshed"),
         *("add_columns", "frozen", "bookkeeping", "keep_table_type", "snapshot_columns", "valid_to_current"),
         "frozen_for",
+        *("defaults", "contrary_defaults", "keep_defaults"),
     }
     assert len({setting.key for setting in DOCUMENTED}) == len(DOCUMENTED)
     assert [setting.key for setting in DOCUMENTED if not (setting.meaning and setting.default_text)] == []
@@ -392,7 +405,7 @@ WRONG = {
     **dict.fromkeys([*CHOICES, *SHAPES], NO_TEXT),
     **dict.fromkeys(("type_widening", "relax_not_null", "nested_evolution"), st.integers() | st.text()),
     "commit_retries": st.integers(max_value=-1) | st.booleans() | st.text() | st.lists(st.integers()),
-    **dict.fromkeys(("tblproperties", "options", "column_renames"), NO_MAPPING),
+    **dict.fromkeys(("tblproperties", "options", "column_renames", "column_defaults"), NO_MAPPING),
 }
 
 

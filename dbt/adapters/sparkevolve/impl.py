@@ -34,7 +34,7 @@ from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
 from dbt.adapters.sparkevolve.operations import Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings
+from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings, of_flags
 from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
@@ -253,10 +253,10 @@ class SparkEvolveAdapter(SparkAdapter):
             config,
             config.model.unique_id,
             full_refresh=full_refresh,
-            full_refresh_flag=flags.FULL_REFRESH,
-            is_empty=bool(flags.EMPTY),
+            **of_flags(flags),
             location=location,
             freezes_schema=freezes_schema,
+            columns=config.model.columns,
         )
 
     @available.parse(lambda *a, **k: [])

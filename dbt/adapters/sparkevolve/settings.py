@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError, VariableError
 from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, property_text
 
 
@@ -59,6 +60,18 @@ class Config(Protocol):
 
     def get(self, name: str, default: Any = None, /) -> Any:
         """Return the value that the node has under a name."""
+
+
+class ColumnProperties(Protocol):
+    """What a model's properties say of a column: dbt's own object."""
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """What dbt itself has no field for."""
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """The column's ``meta``, and that of its ``config``."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +124,11 @@ def _are_properties(value: object) -> bool:
 
 def _are_renames(value: object) -> bool:
     return isinstance(value, Mapping) and all(_is_name(o) and _is_name(n) for o, n in value.items())
+
+
+def _are_defaults(value: object) -> bool:
+    # What is no default is said of its column, and stops nothing.
+    return isinstance(value, Mapping) and all(map(_is_name, value))
 
 
 def _are_docs(value: object) -> bool:
@@ -182,6 +200,9 @@ _FORMAT = Kind(_is_name, "the name of a format, such as `iceberg`", _text, True)
 _PROPERTIES = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _properties, True)
 _OPTIONS = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _mapping, True)
 _RENAMES = Kind(_are_renames, "a mapping of old to new names", _mapping, True)
+_DEFAULTS = Kind(
+    _are_defaults, "a mapping of columns to SQL literals, such as `{status: \"'new'\"}`", _mapping, True
+)
 _DOCS = Kind(_are_docs, "a mapping of `relation` and `columns` to true or false", _mapping, True)
 
 
@@ -269,6 +290,9 @@ class IncrementalSettings:
         frozen_for: the id of the model or snapshot, if no schema may change in this run; empty if it may.
         bookkeeping: folded names of columns of the batch that are not for the table.
         keep_table_type: columns that are cast to the type that the table has, as dbt's own of a snapshot.
+        defaults: all defaults of columns, by the name as it was written.
+        contrary_defaults: what to say of columns that have two defaults.
+        keep_defaults: whether the defaults that the table has may not change.
         snapshot_columns: the names of dbt's own columns in a snapshot, by what dbt calls them.
         valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
     """
@@ -386,6 +410,20 @@ class IncrementalSettings:
         "inside a struct; a name with a dot in it may stand in backticks. Has no effect once it is done. "
         "Downstream readers that still use the old name are yours to change",
     )
+    column_defaults: Mapping[str, object] = _setting(
+        _DEFAULTS,
+        None,
+        "none",
+        "`{status: \"'new'\"}`: defaults of columns, as SQL literals; also `default` of a column in the "
+        "properties file, which goes before it, see [Column defaults](column-defaults.md)",
+    )
+    pad_with: str = _setting(
+        _one_of("null", "default"),
+        "null",
+        "`null`",
+        "what is written into a column that the model no longer returns: NULL, or with `default` the "
+        "column's default if it has one, see [Column defaults](column-defaults.md#pad_with)",
+    )
     commit_retries: int = _setting(
         _COUNT,
         4,
@@ -437,6 +475,9 @@ class IncrementalSettings:
     frozen_for: str = ""
     bookkeeping: tuple[str, ...] = ()
     keep_table_type: tuple[str, ...] = ()
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    contrary_defaults: tuple[str, ...] = ()
+    keep_defaults: bool = False
     snapshot_columns: Mapping[str, str] = field(default_factory=dict)
     valid_to_current: str | None = None
 
@@ -452,6 +493,7 @@ class IncrementalSettings:
         location: str | None = None,
         is_running: bool = True,
         freezes_schema: object = False,
+        columns: Mapping[str, ColumnProperties] | None = None,
     ) -> "IncrementalSettings":
         """Return the settings of a model, all of them checked.
 
@@ -465,6 +507,7 @@ class IncrementalSettings:
             location: where the model's table is to be; None if the catalog chooses.
             is_running: whether the model runs now; if not, a microbatch model has no window.
             freezes_schema: the variable ``FREEZE_SCHEMA``, unchecked.
+            columns: what the model's properties say of its columns.
 
         Raises:
             VariableError: that is neither true nor false.
@@ -494,6 +537,7 @@ class IncrementalSettings:
         is_refreshed = bool(full_refresh or (strategy == Strategy.MICROBATCH and asked))
         # Under `fail` nothing of the table may change, but by a full refresh.
         is_frozen = given.on_schema_change == "fail" and not is_refreshed
+        defaults, contrary = all_defaults(given.column_defaults, columns or {})
         frozen = tuple(name for name in SWITCHES if is_frozen and getattr(given, name))
         return replace(
             given,
@@ -501,6 +545,9 @@ class IncrementalSettings:
             relax_not_null=given.relax_not_null and not is_frozen,
             nested_evolution=given.nested_evolution and not is_frozen,
             frozen=frozen,
+            defaults=defaults,
+            contrary_defaults=contrary,
+            keep_defaults=is_frozen,
             strategy=Strategy.FULL_REFRESH if full_refresh else strategy,
             unique_key=given.unique_key if has_key else (),
             location=location,
@@ -618,12 +665,50 @@ def is_on(variable: str, value: object) -> bool:
     return text in _WORDS_FOR_TRUE
 
 
+def of_flags(flags: Any) -> dict[str, Any]:
+    """Return what dbt's flags say of a run, as ``IncrementalSettings.from_config`` takes it."""
+    return {"full_refresh_flag": flags.FULL_REFRESH, "is_empty": bool(flags.EMPTY)}
+
+
 def strategy_of(config: Config | Mapping[str, Any]) -> str:
     """Return how a model is loaded, unchecked: with a key and no strategy named, rows are replaced by it."""
     given = config.get("incremental_strategy")
     if given is None:
         return Strategy.DELETE_INSERT if config.get("unique_key") else Strategy.APPEND
     return str(given)
+
+
+def all_defaults(
+    configured: Mapping[str, object], columns: Mapping[str, ColumnProperties]
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return the defaults of a model's columns, and what to say of those that have two.
+
+    Args:
+        configured: ``column_defaults``.
+        columns: what the model's properties say of its columns, by name. A default stands in a column's
+            ``default``, or in ``default`` of its ``meta``; the first goes before the second, and both before
+            ``column_defaults``.
+    """
+    found: dict[str, tuple[str, str, object]] = {}
+    contrary = []
+
+    def add(name: str, place: str, default: object) -> None:
+        folded = names.fold(names.unquote(name))
+        _, first, used = found.setdefault(folded, (name, place, default))
+        if type(used) is not type(default) or used != default:
+            contrary.append(
+                f"{names.quote(names.unquote(name))} has two defaults: {shown_default(used)} in {first}, "
+                f"which is taken, and {shown_default(default)} in {place}."
+            )
+
+    for name, column in columns.items():
+        if "default" in column.extra:
+            add(name, "`default` of the column", column.extra["default"])
+        if "default" in column.meta:
+            add(name, "`meta` of the column", column.meta["default"])
+    for name, default in configured.items():
+        add(str(name), "`column_defaults`", default)
+    return {name: default for name, _, default in found.values()}, tuple(contrary)
 
 
 def _settings_of(cls: type) -> dict[str, Setting]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import Path, constant_literal, path_text
 from dbt.adapters.sparkevolve.evolution.types import type_text
 
@@ -21,15 +22,19 @@ class AddColumn:
         path: its name alone, as the model spells it; a dot in it does not make it nested.
         type: its Iceberg type; the catalog gives it and the fields in it new ids.
         doc: its description, or None.
+        default: what rows that are there already have in it, and rows to come that leave it out; None for
+            NULL.
     """
 
     path: tuple[str]
     type: IcebergType
     doc: str | None = None
+    default: DefaultValue | None = None
     verb = "added"
 
     def __str__(self) -> str:
-        return f"add column {path_text(self.path)} {type_text(self.type)}"
+        default = "" if self.default is None else f" default {self.default}"
+        return f"add column {path_text(self.path)} {type_text(self.type)}{default}"
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,44 @@ class SetDoc:
 
 
 @dataclass(frozen=True)
+class SetDefault:
+    """Give a column another default for rows to come; rows that are there stay what they are.
+
+    Attributes:
+        path: the column.
+        default: its default from now on.
+        old: the one before, or None.
+    """
+
+    path: tuple[str]
+    default: DefaultValue
+    old: DefaultValue | None = None
+    verb = "default_set"
+
+    def __str__(self) -> str:
+        if self.old is None:
+            return f"set default of {path_text(self.path)} to {self.default}"
+        return f"change default of {path_text(self.path)} from {self.old} to {self.default}"
+
+
+@dataclass(frozen=True)
+class RemoveDefault:
+    """Let a column have no default for rows to come; rows that are there stay what they are.
+
+    Attributes:
+        path: the column.
+        old: the default that it had.
+    """
+
+    path: tuple[str]
+    old: DefaultValue
+    verb = "default_removed"
+
+    def __str__(self) -> str:
+        return f"remove default {self.old} of {path_text(self.path)}"
+
+
+@dataclass(frozen=True)
 class SetProperty:
     """Give a property of the table a value."""
 
@@ -113,5 +156,7 @@ class SetProperty:
         return f"set property {constant_literal(self.name)} to {constant_literal(self.value)}"
 
 
-SchemaChange = AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc
+SchemaChange = (
+    AddColumn | AddField | WidenType | RelaxNotNull | RenameField | SetDoc | SetDefault | RemoveDefault
+)
 Change = SchemaChange | SetProperty

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField
+from pyiceberg.types import NestedField, PrimitiveType
 
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue, same_default
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
@@ -19,7 +20,7 @@ def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
     for field_id, (path, f) in after.items():
         where = f"{path_text(path)} ({field_id})"
         if field_id not in before:
-            texts.append(f"added {where} {type_text(f.field_type)}")
+            texts.append(f"added {where} {type_text(f.field_type)}{_initial_text(f)}")
             continue
         old_path, was = before[field_id]
         if old_path[-1] != path[-1]:
@@ -30,6 +31,9 @@ def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
             texts.append(f"{where} is {'NOT NULL' if f.required else 'no longer NOT NULL'}")
         if (was.doc or "") != (f.doc or ""):
             texts.append(f"described {where}")
+        if not same_default(was.write_default, f.write_default, f.field_type):
+            default = _default_text(f)
+            texts.append(f"set default of {where} to {default}" if default else f"removed default of {where}")
     gone = (entry for field_id, entry in before.items() if field_id not in after)
     texts.extend(f"dropped {path_text(path)} ({f.field_id}) {type_text(f.field_type)}" for path, f in gone)
     return tuple(texts)
@@ -69,6 +73,18 @@ def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[Path, Form
                 renamed_to=path_text(now[field_id]) if field_id in now else "",
             )
     return former
+
+
+def _default_text(f: NestedField) -> str:
+    """Return the default that rows to come have, as text; empty for none."""
+    if f.write_default is None or not isinstance(f.field_type, PrimitiveType):
+        return ""
+    return str(DefaultValue(f.field_type, f.write_default))
+
+
+def _initial_text(f: NestedField) -> str:
+    default = _default_text(f)
+    return f" default {default}" if default else ""
 
 
 def _fields(schema: Schema) -> Iterable[tuple[int, tuple[Path, NestedField]]]:

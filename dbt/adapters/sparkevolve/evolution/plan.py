@@ -1,6 +1,6 @@
 """The one place that decides what happens to a table whose model returns other columns than it holds."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,8 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetDoc,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import (
     Path,
     collisions,
@@ -80,8 +82,10 @@ class EvolutionPlan:
         removed: paths of columns and fields that the source does not return; each one is padded.
         padded_inside: those of ``removed`` that are inside a list or a map: elements and values have no
             identity, so that no previous value of theirs can be kept.
+        padded_with: what those of ``removed`` get that are not padded with NULL.
         ignored: paths of what the policy leaves out of the table.
         warnings: what the user should know though it stops nothing.
+        reminders: the same, of what is so in each run until the model or the table is changed.
         refusals: if there is one, nothing may be written.
     """
 
@@ -90,8 +94,10 @@ class EvolutionPlan:
     unique_key: tuple[str, ...] = ()
     removed: tuple[Path, ...] = ()
     padded_inside: tuple[Path, ...] = ()
+    padded_with: Mapping[Path, DefaultValue] = field(default_factory=dict)
     ignored: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
+    reminders: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
     @property
@@ -123,9 +129,10 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     renames, found = resolve_renames(target, source, policy.renames)
     if found:
         return EvolutionPlan(refusals=found)
-    planner = _Planner(target, policy, renames)
+    planner = _Planner(target, policy, renames, ColumnDefaults(policy))
     columns = planner.columns(source)
     planner.warn_of_unknown_renames()
+    planner.defaults.finish((column.name for column in columns), planner.ignored)
     spelling = {fold(column.name): column.name for column in columns}
     missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
     if missing:
@@ -144,8 +151,10 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         unique_key=tuple(spelling[fold(key)] for key in policy.unique_key),
         removed=tuple(planner.removed),
         padded_inside=tuple(planner.padded_inside),
+        padded_with=planner.padded_with,
         ignored=tuple(planner.ignored),
-        warnings=tuple(planner.warnings),
+        warnings=(*planner.warnings, *planner.defaults.warnings),
+        reminders=tuple(planner.defaults.reminders),
     )
 
 
@@ -182,9 +191,11 @@ class _Planner:
     target: Schema
     policy: Policy
     renames: dict[int, str]
+    defaults: ColumnDefaults
     changes: list[Change] = field(default_factory=list)
     removed: list[Path] = field(default_factory=list)
     padded_inside: list[Path] = field(default_factory=list)
+    padded_with: dict[Path, DefaultValue] = field(default_factory=dict)
     ignored: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -214,10 +225,11 @@ class _Planner:
                 self._rename(path, old, name)
             known.add(fold(name))
             new = returned.get(fold(name))
-            projection = self._pad(path, old) if new is None else self._align(path, old, new)
+            projection = self._pad(path, name, old) if new is None else self._align(path, old, new)
             members.append(StructMember(name, new.name if new is not None else None, projection))
             if not parent:
                 self._describe(path, name, old)
+                self.changes.extend(self.defaults.of_old(name, old, self._type_after(path, old)))
         for new in new_fields:
             if fold(new.name) not in known:
                 members.extend(self._add(parent, new))
@@ -247,7 +259,8 @@ class _Planner:
             self._warn_of_former(path)
         else:
             doc = (self.policy.docs or {}).get(fold(new.name)) or None
-            self.changes.append(AddColumn((new.name,), new.field_type, doc))
+            default = self.defaults.of_new(new.name, new.field_type)
+            self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
             self._warn_of_former(path)
         yield StructMember(new.name, new.name, Keep())
 
@@ -262,19 +275,29 @@ class _Planner:
         """Return the path that a field will have."""
         return tuple(self._new_names.get(path[: i + 1], name) for i, name in enumerate(path))
 
-    def _pad(self, path: Path, old: NestedField) -> Projection:
+    def _type_after(self, path: Path, old: NestedField) -> IcebergType:
+        """Return the type that a column will have, if it is no struct, list or map."""
+        widened = (c.new for c in self.changes if isinstance(c, WidenType) and c.path == path)
+        return next(widened, old.field_type)
+
+    def _pad(self, path: Path, name: str, old: NestedField) -> Projection:
         self.removed.append(path)
         if self._collections:
             self.padded_inside.append(path)
+        default = self.defaults.of_padded(path, name, old)
         if old.field_id in self.policy.facts.partition_sources:
+            value = "NULL" if default is None else f"of {default}"
             self.warnings.append(
                 f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows "
-                "of this run go to the partition NULL."
+                f"of this run go to the partition {value}."
             )
-        if old.required:
+        if default is not None:
+            self.padded_with[path] = default
+        elif old.required:
             self._relax(path, old, refusals.removed_not_null)
         try:
-            return Pad(spark_type(old.field_type))
+            type_ = spark_type(old.field_type)
+            return Pad(type_, None if default is None else default.sql)
         except NoSparkType:
             self.refusals.append(refusals.no_spark_type(path, old.field_type))
             return Pad(type_text(old.field_type))

@@ -8,6 +8,8 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 
+FIRST_FORMAT_WITH_DEFAULTS = 3
+
 
 def optional_columns(schema: Schema, names: Iterable[str]) -> list[str]:
     """Return which columns of these names are optional in a table, as it spells them."""
@@ -61,6 +63,11 @@ class TableFacts:
     partition_by: tuple[Part, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def stores_defaults(self) -> bool:
+        """Whether a default of a column can be committed to the table."""
+        return self.format_version >= FIRST_FORMAT_WITH_DEFAULTS and self.is_atomic
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -79,6 +86,9 @@ class Policy:
         frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
         keep_table_type: folded names of columns that are cast to the type that the table has, whatever type
             the source has for them.
+        defaults: the default of a column by its name, in any case, as the user wrote both.
+        pad_with_default: write a column's default, and not NULL, where the model does not return it.
+        keep_defaults: leave the defaults that the table has as they are.
         facts: what matters of the table beside its schema.
     """
 
@@ -93,4 +103,7 @@ class Policy:
     columns_without_null: frozenset[str] = frozenset()
     frozen: frozenset[str] = frozenset()
     keep_table_type: frozenset[str] = frozenset()
+    defaults: Mapping[str, object] = field(default_factory=dict)
+    pad_with_default: bool = False
+    keep_defaults: bool = False
     facts: TableFacts = field(default_factory=TableFacts)

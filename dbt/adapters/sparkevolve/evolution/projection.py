@@ -81,13 +81,21 @@ class AsFixed:
 
 @dataclass(frozen=True)
 class Pad:
-    """Write the row's previous value, or NULL of the Spark SQL type ``type``: the model has none."""
+    """Write the row's previous value, or a constant: the model has none.
+
+    Attributes:
+        type: the Spark SQL type.
+        default: the SQL of the constant; None for NULL.
+    """
 
     type: str
+    default: str | None = None
 
     def render(self, value: str, previous: str | None = None, depth: int = 0) -> str:
         """Return a Spark SQL expression; the staged value is not needed for it."""
-        return f"CAST(NULL AS {self.type})" if previous is None else previous
+        if previous is not None:
+            return previous
+        return f"CAST(NULL AS {self.type})" if self.default is None else self.default
 
 
 @dataclass(frozen=True)
@@ -171,6 +179,11 @@ class ProjectedColumn:
         """Whether something in it is not returned by the model, and could keep its previous value."""
         return _may_keep(self.projection)
 
+    @property
+    def pads_with_default(self) -> bool:
+        """Whether something in it that could keep its previous value is a default where there is none."""
+        return _pads_with_default(self.projection)
+
     def render(self, alias: str, previous_alias: str | None = None) -> str:
         """Return the SELECT expression.
 
@@ -182,6 +195,12 @@ class ProjectedColumn:
         value = alias if self.source is None else f"{alias}.{quote(self.source)}"
         previous = None if previous_alias is None else f"{previous_alias}.{quote(self.name)}"
         return self.projection.render(value, previous)
+
+
+def _pads_with_default(projection: Projection) -> bool:
+    if isinstance(projection, RebuildStruct):
+        return any(_pads_with_default(member.projection) for member in projection.members)
+    return isinstance(projection, Pad) and projection.default is not None
 
 
 def _may_keep(projection: Projection) -> bool:

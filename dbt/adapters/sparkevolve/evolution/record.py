@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField
 
 from dbt.adapters.sparkevolve.evolution.changes import SchemaChange
 from dbt.adapters.sparkevolve.evolution.names import path_text
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
 PREFIX = "sparkevolve.schema."
+OWN_DEFAULTS = "sparkevolve.defaults"
+"""The property with the ids of the columns whose default a run has set, and may remove."""
 # Metadata files carry all properties: each entry is read and written again by every later commit.
 MOST_ENTRIES = 50
 _LONGEST_ENTRY = 4000
@@ -87,6 +90,29 @@ def read(properties: Mapping[str, str]) -> dict[int, Entry]:
             plain = {key: str(values.get(key, "")) for key in ("invocation_id", "at", "source")}
             entries[schema_id] = Entry(schema_id, changes, **plain)
     return entries
+
+
+def own_defaults(properties: Mapping[str, str]) -> frozenset[int]:
+    """Return the ids of the columns whose default a run has set; none if somebody has spoiled the list."""
+    try:
+        ids = json.loads(properties.get(OWN_DEFAULTS, "[]"))
+    except ValueError:
+        return frozenset()
+    return frozenset(i for i in ids if isinstance(i, int)) if isinstance(ids, list) else frozenset()
+
+
+def changed_defaults(properties: Mapping[str, str], old: Schema, new: Schema) -> str | None:
+    """Return the property ``OWN_DEFAULTS`` as it is after a commit of ours; None if that changes nothing."""
+    own = own_defaults(properties)
+    before = {field_id: f.write_default for field_id, f in _fields_by_id(old).items()}
+    after = {field_id: f.write_default for field_id, f in _fields_by_id(new).items()}
+    changed = {i for i, default in after.items() if default != before.get(i)}
+    has = {i for i in (own | changed) if after.get(i) is not None}
+    return json.dumps(sorted(has)) if has != own else None
+
+
+def _fields_by_id(schema: Schema) -> dict[int, NestedField]:
+    return {f.field_id: f for _, f in fields_within(schema.as_struct())}
 
 
 def _is_entry(name: str) -> bool:

@@ -15,8 +15,10 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     AddField,
     Change,
     RelaxNotNull,
+    RemoveDefault,
     RenameField,
     SchemaChange,
+    SetDefault,
     SetProperty,
     WidenType,
 )
@@ -50,6 +52,11 @@ def commit_changes(
         with _schema_update(transaction) as update:
             for change in of_schema:
                 _stage(update, change)
+        defaults = record.changed_defaults(
+            table.properties, table.schema(), transaction.table_metadata.schema()
+        )
+        if defaults is not None:
+            transaction.set_properties({record.OWN_DEFAULTS: defaults})
         schema_id = transaction.table_metadata.current_schema_id
         if any(schema.schema_id == schema_id for schema in table.metadata.schemas):
             # It leads back to an older schema, whose record is of who made it.
@@ -128,7 +135,8 @@ class _Whole:
 def _stage(update: UpdateSchema, change: SchemaChange) -> None:
     # Paths are tuples: a dot in a name is part of it.
     if isinstance(change, AddColumn):
-        update.add_column(change.path, change.type, doc=change.doc, required=False)
+        default: Any = None if change.default is None else change.default.value
+        update.add_column(change.path, change.type, doc=change.doc, required=False, default_value=default)
     elif isinstance(change, AddField):
         update.add_column(change.path, change.type, required=False)
     elif isinstance(change, WidenType):
@@ -137,5 +145,9 @@ def _stage(update: UpdateSchema, change: SchemaChange) -> None:
         update.make_column_optional(change.path)
     elif isinstance(change, RenameField):
         update.rename_column(change.path, change.new_name)
+    elif isinstance(change, SetDefault):
+        update.set_default_value(change.path, change.default.value)
+    elif isinstance(change, RemoveDefault):
+        update.set_default_value(change.path, None)
     else:
         update.update_column(change.path, doc=change.doc)

@@ -6,7 +6,13 @@ from dataclasses import replace
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.evolution import names, refusals
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, SetDoc
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    RemoveDefault,
+    SetDefault,
+    SetDoc,
+)
 from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
 from dbt.adapters.sparkevolve.evolution.partitions import (
     Part,
@@ -58,6 +64,9 @@ def plan_batch(
         columns_without_null=batch.columns_without_null,
         frozen=frozenset(settings.frozen),
         keep_table_type=frozenset(map(names.fold, settings.keep_table_type)),
+        defaults=settings.defaults,
+        pad_with_default=settings.pad_with == "default",
+        keep_defaults=settings.keep_defaults,
         facts=facts,
     )
     plan = plan_evolution(schema, batch.schema, policy)
@@ -77,8 +86,27 @@ def plan_batch(
         for change in plan.changes
         if isinstance(change, AddColumn | AddField) and named_for_another(facts.properties, change.path)
     )
-    plan = replace(plan, warnings=(*plan.warnings, *unread))
+    plan = replace(
+        plan,
+        warnings=(*plan.warnings, *unread),
+        reminders=(*settings.contrary_defaults, *plan.reminders),
+    )
     return _with_properties(plan, settings.tblproperties, facts)
+
+
+def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFacts) -> EvolutionPlan:
+    """Plan what the defaults of a model change in a table that its columns are those of.
+
+    Args:
+        schema: the table's current schema.
+        settings: the model's.
+        facts: what else matters of the table.
+    """
+    plan = plan_evolution(schema, schema, Policy(defaults=settings.defaults, facts=facts))
+    return EvolutionPlan(
+        changes=tuple(c for c in plan.changes if isinstance(c, SetDefault | RemoveDefault)),
+        reminders=(*settings.contrary_defaults, *plan.reminders),
+    )
 
 
 def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: TableFacts) -> EvolutionPlan:

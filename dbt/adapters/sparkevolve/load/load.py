@@ -144,8 +144,10 @@ class Load:
 
     @property
     def _differences(self) -> list[str]:
-        """Say what of the model takes effect when a table is made, and is otherwise in this one."""
-        return [] if self.has_said_differences else differences(self.base.table, self.settings)
+        """Say what of the model has no effect on this table, in each run again."""
+        if self.has_said_differences:
+            return []
+        return [*self.plan.reminders, *differences(self.base.table, self.settings)]
 
     @property
     def removed(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql import dml
 
-KEPT, PADDED = "rows that are replaced keep its value, new ones get NULL", "padded with NULL"
+_KEPT, _PADDED = "rows that are replaced keep its value, new ones get", "padded with"
 
 
 def plan_data(
@@ -42,11 +42,14 @@ def plan_table(plan: Mapping[str, Any]) -> str:
         )
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     values = plan["removed_get"]
-    rows += [("keep", f"{p}: {KEPT}") if values[p] == KEPT else ("pad", p) for p in plan["removed"]]
+    rows += [
+        ("pad", p) if values[p] == f"{_PADDED} NULL" else (_verb(values[p]), f"{p}: {values[p]}")
+        for p in plan["removed"]
+    ]
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += [("refused", text) for text in plan["refusals"]]
-    kind = "new row" if KEPT in values.values() else "column"
+    kind = "new row" if any(_verb(value) == "keep" for value in values.values()) else "column"
     rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
 
@@ -60,4 +63,11 @@ def removed_values(plan: EvolutionPlan, settings: IncrementalSettings) -> dict[s
     """Return what rows of a run have for each column or field that the model does not return, by its path."""
     keeps = (settings.strategy == Strategy.MERGE or settings.keeps_removed) and bool(plan.unique_key)
     kept = set(plan.removed) - set(plan.padded_inside) if keeps else set()
-    return {names.path_text(path): KEPT if path in kept else PADDED for path in plan.removed}
+    return {
+        names.path_text(path): f"{_KEPT if path in kept else _PADDED} {plan.padded_with.get(path, 'NULL')}"
+        for path in plan.removed
+    }
+
+
+def _verb(value: str) -> str:
+    return "keep" if value.startswith(_KEPT) else "pad"

@@ -68,7 +68,7 @@ class Preview:
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
         plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
         data = plan_data(target, plan, settings)
-        return data | {"warnings": [*data["warnings"], *differences(table, settings)]}
+        return data | {"warnings": [*data["warnings"], *plan.reminders, *differences(table, settings)]}
 
     def of_new_table(
         self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings

@@ -34,7 +34,7 @@ from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
-from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
@@ -375,6 +375,36 @@ class LoadRunner:
             "table such a column stays optional, so that it can be padded once the model no longer returns "
             "it. dbt's test `not_null` checks it, and so do `audits` before rows are visible."
         )
+
+    def store_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> list[str]:
+        """Give the columns of a table that was just made the defaults of its model, in one commit.
+
+        Args:
+            target: the table.
+            settings: the model's.
+
+        Returns:
+            What to warn of.
+
+        Raises:
+            CommitConflictError: other writers were faster each time.
+            SchemaCommitError: the catalog refused the changes.
+        """
+        if not settings.defaults:
+            return []
+        schema = self._catalog.load(target).schema()
+        plan = self._catalog.evolve(
+            target,
+            lambda table, facts: plan_defaults(table, settings, facts),
+            settings.commit_retries,
+            source=schema,
+            invocation_id=get_invocation_id(),
+        )
+        self._node.note_changes(plan.changes)
+        for change in plan.changes:
+            logger.info(f"{target}: {change}")
+        self._shared.told_of_differences.add((get_invocation_id(), str(target)))
+        return list(plan.reminders)
 
     def refresh(self, relation: SparkEvolveRelation) -> None:
         """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""

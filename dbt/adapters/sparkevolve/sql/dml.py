@@ -3,11 +3,11 @@
 Each function returns one statement, without ``;``.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
+from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.projection import (
     ProjectedColumn,
@@ -159,7 +159,16 @@ def insert_and_keep(
     kept = [column.name for column in columns if column.may_keep]
     if not kept:
         return insert_statement(target, staged, columns)
-    values = ",\n  ".join(_select_item(column, PREVIOUS_ALIAS) for column in columns)
+    # NULL in the rows of the batch that replace none, which get the default and not what such a join gives.
+    marker = _name_beside("replaces", {column.name for column in columns})
+    marked = [column.name for column in columns if column.pads_with_default]
+    values = ",\n  ".join(
+        f"IF({PREVIOUS_ALIAS}.{quote(marker)}, {column.render(SOURCE_ALIAS, PREVIOUS_ALIAS)}, "
+        f"{column.render(SOURCE_ALIAS)}) AS {quote(column.name)}"
+        if column.name in marked
+        else _select_item(column, PREVIOUS_ALIAS)
+        for column in columns
+    )
     keys = [f"{TARGET_ALIAS}.{quote(name)}" for name in key.names]
     shown = ", ', ', ".join(f"coalesce(CAST({name} AS STRING), 'NULL')" for name in keys)
     several = f"raise_error(concat({string_literal(_SEVERAL)}, {shown}))"
@@ -168,7 +177,7 @@ def insert_and_keep(
         for name in kept
         if name not in key.names
     ]
-    items = ",\n    ".join([*keys, *once])
+    items = ",\n    ".join([*keys, *once, *([f"true AS {quote(marker)}"] if marked else [])])
     return (
         f"INSERT INTO {target} ({column_list(columns)})\nSELECT\n  {values}\n"
         f"FROM {staged} AS {SOURCE_ALIAS}\n"
@@ -187,7 +196,7 @@ def merge_statement(
 ) -> str:
     """Return the MERGE that updates rows whose key is in the batch, and inserts the others of the batch.
 
-    What the model does not return keeps its value in an updated row, and is NULL in an inserted one.
+    What the model does not return keeps its value in an updated row, and is padded in an inserted one.
 
     Args:
         target: the rendered name of the table.
@@ -237,6 +246,14 @@ def between(
 def enclosed(condition: str) -> str:
     """Return a condition that a user has written in parentheses, which a comment at its end leaves alone."""
     return f"({condition}\n)" if "--" in condition else f"({condition})"
+
+
+def _name_beside(name: str, others: Collection[str]) -> str:
+    """Return a name that none of the others is, in any case."""
+    folded = {fold(other) for other in others}
+    while name in folded:
+        name += "_"
+    return name
 
 
 def _select_item(column: ProjectedColumn, previous_alias: str | None = None) -> str:

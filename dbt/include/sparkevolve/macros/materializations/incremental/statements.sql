@@ -104,3 +104,11 @@
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
 {% endmacro %}
+
+
+{# A table that is made by a query has no defaults yet. #}
+{% macro sparkevolve__store_defaults(target_relation, settings) %}
+  {% for warning in adapter.load_runner().store_defaults(target_relation, settings) %}
+    {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
+  {% endfor %}
+{% endmacro %}
