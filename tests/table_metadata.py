@@ -3,6 +3,7 @@
 Plain Python over the JSON, so that it shares nothing with the libraries that write it.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
@@ -99,6 +100,8 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
         yield f"the current schema {metadata['current-schema-id']} does not exist"
     seen: dict[int, tuple[int, Field]] = {}
     replacements = _schemas_of_replacements(metadata)
+    is_restored = any(restored_fields(metadata).values())
+    names_of: dict[int, set[str]] = {}
     earlier: set[int] = set()
     previous: set[int] = set()
     # A new schema gets the highest id, so this is the order in which they were made.
@@ -116,7 +119,9 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
                     f"schema {number}: field id {field_id} is above last-column-id "
                     f"{metadata['last-column-id']}"
                 )
-            if field_id in earlier and field_id not in previous:
+            is_as_before = is_restored and field.name in names_of.get(field_id, ())
+            names_of.setdefault(field_id, set()).add(field.name)
+            if field_id in earlier and field_id not in previous and not is_as_before:
                 yield (
                     f"schema {number}: field id {field_id} (`{field.name}`) was dropped before, as "
                     f"`{seen[field_id][1].name}`"
@@ -126,6 +131,16 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
             seen[field_id] = (number, field)
         earlier |= ids
         previous = ids
+
+
+def restored_fields(metadata: Metadata) -> dict[int, list[str]]:
+    """Return by schema id what `restore_column` has put back under its old id, as its own record says."""
+    records = {
+        int(name.removeprefix("sparkevolve.schema.")): json.loads(text)
+        for name, text in metadata.get("properties", {}).items()
+        if re.fullmatch(r"sparkevolve\.schema\.[0-9]+", name)
+    }
+    return {number: entry.get("restored", []) for number, entry in records.items()}
 
 
 def _schemas_of_replacements(metadata: Metadata) -> set[int]:
@@ -274,7 +289,8 @@ def _fields_that_came_back(before: Metadata, metadata: Metadata) -> Iterator[str
         number = schema["schema-id"]
         if number in known and number != metadata["current-schema-id"]:
             continue
-        for field_id, field in fields(schema):
+        was_restored = restored_fields(before).get(number) != restored_fields(metadata).get(number)
+        for field_id, field in fields(schema) if not was_restored else ():
             if field_id not in there and field_id <= before["last-column-id"]:
                 yield (
                     f"schema {number}: `{field.name}` has field id {field_id}, which is not new, and no "

@@ -149,8 +149,9 @@ def test_macros_reach_few_methods_of_the_adapter_each_of_them_short() -> None:
     from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 
     ours = SparkEvolveAdapter._available_ - SparkAdapter._available_
-    # The last is `operations`: what run-operations share, which run outside of any node.
-    assert len(ours) <= 13
+    # The last are `operations`, what run-operations share, which run outside of any node, and
+    # `restore_column`, which is one.
+    assert len(ours) <= 14
     tree = ast.parse((ADAPTER / "impl.py").read_text(encoding="utf-8"))
     methods = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     lengths = {name: int(methods[name].end_lineno or 0) - methods[name].body[0].lineno for name in ours}

@@ -13,8 +13,8 @@ from pyiceberg.types import (
     StructType,
 )
 
-from dbt.adapters.sparkevolve.evolution.history import former_fields, schema_changes
-from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
+from dbt.adapters.sparkevolve.evolution.history import former_fields, past_of, schema_changes, taken_names
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, TakenName
 from tests.unit.helpers import array, mapping, struct
 
 INT, LONG, STRING = IntegerType(), LongType(), StringType()
@@ -115,3 +115,49 @@ def test_an_added_nested_column_is_told_with_its_fields() -> None:
     old = Schema(f(1, "a", INT))
     new = Schema(f(1, "a", INT), f(2, "m", mapping(3, STRING, ListType(5, INT, element_required=False))))
     assert schema_changes(old, new)[0] == "added `m` (2) map<string,array<int>>"
+
+
+def at(number: int, *fields: NestedField) -> Schema:
+    return Schema(*fields, schema_id=number)
+
+
+def test_a_name_that_another_field_has_is_told_with_both() -> None:
+    known = at(0, f(1, "id", INT), f(2, "Note", STRING), f(3, "a", INT), f(4, "b", INT))
+    schemas = [
+        known,
+        at(1, f(1, "id", INT), f(5, "note", INT), f(3, "a", INT), f(4, "b", INT)),
+        at(2, f(1, "id", INT), f(5, "note", INT), f(3, "b", INT), f(4, "a", INT), f(6, "new", INT)),
+    ]
+    assert taken_names(schemas, schemas[2], known) == (
+        TakenName(("note",), 5, "", 2, "string", "", 1),
+        TakenName(("b",), 3, "`a`", 4, "int", "`a`", 2),
+        TakenName(("a",), 4, "`b`", 3, "int", "`b`", 2),
+    )
+    # Compared with what was seen last, nothing has changed; what is new or renamed is no other's name.
+    assert taken_names(schemas, schemas[2], schemas[2]) == ()
+    assert taken_names(schemas, at(3, f(1, "key", INT), f(5, "id2", INT)), known) == ()
+
+
+def test_of_nested_names_the_outermost_is_told() -> None:
+    known = at(0, f(1, "s", struct(10, x=INT, y=INT)), f(2, "l", array(20, struct(21, p=INT))))
+    now = at(
+        1, f(1, "s", StructType(f(10, "x", INT), f(30, "Y", INT))), f(3, "l", array(22, struct(23, p=INT)))
+    )
+    found = [(taken.path, taken.field_id, taken.old_field_id) for taken in taken_names([now], now, known)]
+    assert found == [(("s", "Y"), 30, 11), (("l",), 3, 2)]
+
+
+def test_what_came_back_is_told_as_restored() -> None:
+    old, new = Schema(f(1, "a", INT)), Schema(f(1, "a", INT), f(2, "b", STRING), f(3, "c", INT))
+    assert schema_changes(old, new, {1, 2}) == ("restored `b` (2) string", "added `c` (3) int")
+
+
+def test_the_names_that_fields_have_had() -> None:
+    first, second = at(0, f(1, "A", INT), f(2, "s", struct(3, x=INT))), at(1, f(1, "b", INT))
+    past = past_of([first, second])
+    assert past.may_have_been(1, "a")
+    assert past.may_have_been(1, "B")
+    assert past.may_have_been(3, "X")
+    assert not past.may_have_been(2, "x")
+    assert past.is_complete
+    assert past_of([second]).may_have_been(1, "whatever it was")

@@ -143,3 +143,39 @@ def test_names_with_separators_do_not_bring_two_sources_together() -> None:
     one = Schema(NestedField(1, "a", INT), NestedField(2, "b", INT))
     two = Schema(NestedField(1, "a:int;b", INT))
     assert record.fingerprint(one) != record.fingerprint(two)
+
+
+def test_a_restore_is_recorded_beside_who_made_the_schema() -> None:
+    first = record.restored({}, 7, "`note`", "run 1", "2026-01-01")
+    assert json.loads(first["sparkevolve.schema.7"]) == {
+        "invocation_id": "run 1",
+        "at": "2026-01-01",
+        "source": "",
+        "restored": ["`note`"],
+        "restored_by": "run 1",
+        "restored_at": "2026-01-01",
+    }
+    recorded = record.new_properties(7, [AddColumn(("note",), INT)], "run 0", "2025-01-01", "abc")
+    entry = record.read(record.restored(recorded, 7, "`note`", "run 1", "2026-01-01"))[7]
+    assert (entry.changes["added"], entry.changes["restored"]) == (("`note`",), ("`note`",))
+    assert (entry.invocation_id, entry.at, entry.source) == ("run 0", "2025-01-01", "abc")
+    assert (entry.restored_by, entry.restored_at) == ("run 1", "2026-01-01")
+    for spoiled in ("[]", "{", "1"):
+        assert (
+            record.read(record.restored({"sparkevolve.schema.7": spoiled}, 7, "`n`", "run 1", ""))[
+                7
+            ].restored_by
+            == "run 1"
+        )
+
+
+def test_what_was_looked_at_counts_until_a_schema_is_recorded_after_it() -> None:
+    assert record.known_schema_id({}) is None
+    recorded = {"sparkevolve.schema.3": "{}", "sparkevolve.schema.12": "{}"}
+    assert record.known_schema_id(recorded) == 12
+    looked = recorded | dict([record.looked_at(recorded, 5)])
+    assert record.known_schema_id(looked) == 5
+    assert record.known_schema_id(looked | {"sparkevolve.schema.13": "{}"}) == 13
+    assert record.known_schema_id(dict([record.looked_at({}, 2)])) == 2
+    for spoiled in ("[]", "{", "1", '{"schema": "x", "after": 12}', '{"schema": 1}'):
+        assert record.known_schema_id(recorded | {"sparkevolve.looked-at": spoiled}) == 12

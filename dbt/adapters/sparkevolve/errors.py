@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.changes import Change
     from dbt.adapters.sparkevolve.evolution.detection import Detected
     from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+    from dbt.adapters.sparkevolve.evolution.restore import RestoreField
 
 
 NOTHING_WRITTEN = ("Nothing was written.", "Nothing was read or written.")
@@ -425,7 +426,12 @@ class SchemaCommitError(SparkEvolveError):
     """
 
     def __init__(
-        self, relation: str, changes: Sequence["Change"], answer: str, *, outcome_known: bool = True
+        self,
+        relation: str,
+        changes: "Sequence[Change | RestoreField]",
+        answer: str,
+        *,
+        outcome_known: bool = True,
     ) -> None:
         wanted = "; ".join(str(change) for change in changes)
         outcome = (
@@ -645,6 +651,20 @@ class FrozenSchemaError(SparkEvolveError):
 
 class OperationError(SparkEvolveError):
     """What was asked of a `dbt run-operation` cannot be meant, or cannot be done; nothing was done."""
+
+
+class RestoreRefusedError(SparkEvolveError):
+    """A dropped column that cannot be put back as it was asked for.
+
+    Attributes:
+        relation: the rendered name of the table.
+        refusal: what is wrong, and what to do.
+    """
+
+    def __init__(self, relation: str, refusal: "Refusal") -> None:
+        super().__init__(f"Nothing was restored in {relation}, and nothing was written to it. {refusal}")
+        self.relation = relation
+        self.refusal = refusal
 
 
 class CloneError(SparkEvolveError):

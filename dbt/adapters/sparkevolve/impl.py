@@ -17,6 +17,7 @@ from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySuppor
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.sparkevolve import listing, model_config
 from dbt.adapters.sparkevolve.clauses import Clauses
@@ -25,13 +26,14 @@ from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.restore import Restored
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
-from dbt.adapters.sparkevolve.operations import Operations
+from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings, of_flags
@@ -113,7 +115,9 @@ class SparkEvolveAdapter(SparkAdapter):
             model_config.check(model.unique_id, given, fields, values)
         # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
         is_continued = getattr(model, "previous_batch_results", None) is not None
-        return begin_node(Node(is_continued=is_continued))
+        # dbt's id is `model.<project>.<name>`.
+        name = str(model.unique_id).split(".", 2)[-1]
+        return begin_node(Node(name, is_continued=is_continued))
 
     def post_model_hook(self, config: Any, context: Node) -> None:
         """Clean up after a node, and say in its error, if it has one, what had been done."""
@@ -203,6 +207,18 @@ class SparkEvolveAdapter(SparkAdapter):
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
         """Return all schemas that a table has had, oldest first; see ``IcebergCatalog.schema_history``."""
         return self.catalog.schema_history(relation)
+
+    @available.parse_none
+    def restore_column(self, node: NamedNode, arguments: Mapping[str, Any], plan_only: bool) -> Restored:
+        """Put a column of a node's table that somebody dropped back under its old field id."""
+        return self.catalog.restore_column(
+            node.relation,
+            arguments["column"],
+            arguments["field_id"],
+            retries=node.settings.commit_retries,
+            invocation_id=get_invocation_id(),
+            plan_only=plan_only,
+        )
 
     @available.parse_none
     def persist_iceberg_docs(

@@ -49,12 +49,23 @@ def _is_name(value: object) -> bool:
     return _is_text(value) or (isinstance(value, int) and not isinstance(value, bool))
 
 
+def _is_field_id(value: object) -> bool:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return (is_number and int(str(value)) > 0) or (isinstance(value, str) and value.isdecimal())
+
+
 NAME_OF_NODE = Kind(_is_name, "the name of a model, snapshot or seed", str)
 
 MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
 
+# The name of a column, or the dotted path of a field in one.
+COLUMN = Argument("column", Kind(_is_name, "the name of a column", str), is_required=True, example="status")
+PLAN_ONLY = Argument("plan_only", Kind(lambda value: isinstance(value, bool), "true, false", bool), False)
+FIELD_ID = Argument("field_id", Kind(_is_field_id, "a field id, such as 7", int))
+
 OPERATIONS: dict[str, tuple[Argument, ...]] = {
     "schema_history": (MODEL,),
+    "restore_column": (MODEL, COLUMN, FIELD_ID, PLAN_ONLY),
 }
 """What each run-operation may be given."""
 

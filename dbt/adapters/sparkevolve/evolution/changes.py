@@ -147,12 +147,21 @@ class RemoveDefault:
 
 @dataclass(frozen=True)
 class SetProperty:
-    """Give a property of the table a value."""
+    """Give a property of the table a value.
+
+    Attributes:
+        name: its name.
+        value: its value.
+        purpose: what for, if that says more than these two.
+    """
 
     name: str
     value: str
+    purpose: str = ""
 
     def __str__(self) -> str:
+        if self.purpose:
+            return self.purpose
         return f"set property {constant_literal(self.name)} to {constant_literal(self.value)}"
 
 

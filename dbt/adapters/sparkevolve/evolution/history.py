@@ -1,18 +1,24 @@
 """What changed from one schema of a table to the next, told by field ids, whoever changed it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, PrimitiveType
 
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue, same_default
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
-from dbt.adapters.sparkevolve.evolution.policy import FormerColumn
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Past, TakenName
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
 
-def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
-    """Return the changes between two schemas as texts; ``old`` is None for a table's first schema."""
+def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
+    """Return the changes between two schemas as texts.
+
+    Args:
+        old: None for a table's first schema.
+        new: the one after it.
+        known: ids of fields that the table had before: what has one of these and was not in ``old`` is back.
+    """
     if old is None:
         return ("created",)
     before, after = dict(_fields(old)), dict(_fields(new))
@@ -20,7 +26,8 @@ def schema_changes(old: Schema | None, new: Schema) -> tuple[str, ...]:
     for field_id, (path, f) in after.items():
         where = f"{path_text(path)} ({field_id})"
         if field_id not in before:
-            texts.append(f"added {where} {type_text(f.field_type)}{_initial_text(f)}")
+            verb = "restored" if field_id in known else "added"
+            texts.append(f"{verb} {where} {type_text(f.field_type)}{_initial_text(f)}")
             continue
         old_path, was = before[field_id]
         if old_path[-1] != path[-1]:
@@ -85,6 +92,59 @@ def _default_text(f: NestedField) -> str:
 def _initial_text(f: NestedField) -> str:
     default = _default_text(f)
     return f" default {default}" if default else ""
+
+
+def taken_names(schemas: Iterable[Schema], current: Schema, known: Schema) -> tuple[TakenName, ...]:
+    """Return the names that are other fields' now than they were, outer ones first.
+
+    A name that is in both is meant. What is in a struct that has such a name itself is left out.
+
+    Args:
+        schemas: all that the table knows.
+        current: the one that it has.
+        known: the one to compare with.
+    """
+    before, after = _by_path(known), _by_path(current)
+    was = {f.field_id: path for path, f in fields_within(known.as_struct())}
+    now = {f.field_id: path for path, f in fields_within(current.as_struct())}
+    later = sorted((s for s in schemas if s.schema_id > known.schema_id), key=lambda s: s.schema_id)
+    found: dict[Path, TakenName] = {}
+    for place, (path, f) in after.items():
+        if place not in before or any(place[:n] in found for n in range(1, len(place))):
+            continue
+        old = before[place][1]
+        if old.field_id == f.field_id:
+            continue
+        since = (s.schema_id for s in later if _id_at(s, place) == f.field_id)
+        found[place] = TakenName(
+            path,
+            f.field_id,
+            path_text(was[f.field_id]) if f.field_id in was else "",
+            old.field_id,
+            type_text(old.field_type),
+            path_text(now[old.field_id]) if old.field_id in now else "",
+            next(since, current.schema_id),
+        )
+    return tuple(found.values())
+
+
+def _by_path(schema: Schema) -> dict[Path, tuple[Path, NestedField]]:
+    return {tuple(map(fold, path)): (path, f) for path, f in fields_within(schema.as_struct())}
+
+
+def _id_at(schema: Schema, place: Path) -> int | None:
+    found = _by_path(schema).get(place)
+    return None if found is None else found[1].field_id
+
+
+def past_of(schemas: Collection[Schema]) -> Past:
+    """Return what a table's schemas tell of the names that its fields have had."""
+    found: dict[int, set[str]] = {}
+    for schema in schemas:
+        for field_id, (path, _) in _fields(schema):
+            found.setdefault(field_id, set()).add(fold(path[-1]))
+    ids = {schema.schema_id for schema in schemas}
+    return Past({n: frozenset(names) for n, names in found.items()}, len(ids) == max(ids, default=-1) + 1)
 
 
 def _fields(schema: Schema) -> Iterable[tuple[int, tuple[Path, NestedField]]]:

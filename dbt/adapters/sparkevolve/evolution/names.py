@@ -2,9 +2,13 @@
 
 import re
 from collections.abc import Iterable
+from itertools import count
 
 # The path of a column or field: its name, after those of the structs, lists and maps that it is in.
 Path = tuple[str, ...]
+
+# What is one name, and one text in YAML, without quotes around it; but for `on`, `no` and such, and numbers.
+_WORD = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_]\w*", re.IGNORECASE)
 
 # A level of a dotted path: in backticks, where two stand for one, or without them.
 _LEVEL = re.compile(r"`((?:[^`]|``)+)`|([^.`][^.]*)")
@@ -95,6 +99,28 @@ def dotted_levels(text: str) -> tuple[tuple[str, bool], ...] | None:
 def path_text(path: Iterable[str]) -> str:
     """Return a path of names as a person reads it, each name in backticks."""
     return ".".join(quote(name) for name in path)
+
+
+def free_name(name: str, taken: Iterable[str]) -> str:
+    """Return a name, or that with the first number behind it that makes it none of those that are taken."""
+    others = {fold(other) for other in taken}
+    numbered = (name if number == 1 else f"{name}{number}" for number in count(1))
+    return next(candidate for candidate in numbered if fold(candidate) not in others)
+
+
+def config_path(path: Iterable[str]) -> str:
+    """Return a path as a user would write it into a configuration, in backticks only where needed."""
+    text = ".".join(name if _WORD.fullmatch(name) else quote(name) for name in path)
+    return text if "`" not in text else f'"{_in_yaml(text)}"'
+
+
+def config_name(name: str) -> str:
+    """Return a name as a user would write it into a configuration."""
+    return name if _WORD.fullmatch(name) else f'"{_in_yaml(name)}"'
+
+
+def _in_yaml(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def is_plain(text: str) -> bool:

@@ -1,6 +1,6 @@
 """The dotted paths by which Iceberg finds the fields of a table, and which of them are still free."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -25,10 +25,12 @@ class Obstacle:
     Attributes:
         path: its full path, as it is spelled there.
         by: what it leads to.
+        is_there_to_stay: whether it still does after this run.
     """
 
     path: Path
     by: Holder
+    is_there_to_stay: bool = True
 
 
 @dataclass(frozen=True)
@@ -73,24 +75,49 @@ class FieldPaths:
     two fields, but for a new short one, which may be hidden: by it nobody has ever found anything.
     """
 
-    def __init__(self, fields: Iterable[NestedField], partition_names: Mapping[str, int | None]) -> None:
+    def __init__(
+        self,
+        fields: Iterable[NestedField],
+        partition_names: Mapping[str, int | None],
+        leaving: Collection[int] = (),
+    ) -> None:
+        """Take the paths of a table's fields.
+
+        Args:
+            fields: its columns.
+            partition_names: see ``TableFacts``.
+            leaving: ids of the fields whose names this run changes, all at once.
+        """
         self._held: dict[str, list[_Held]] = {}
         # What short paths have instead of a full path where they go on into it.
         self._shortened: dict[Path, Path] = {(): ()}
         self._renames = 0
+        self._leaving = frozenset[int]()
         for f in fields:
             self._take(Holder.TABLE, (), f, f.name)
+        for _, f in fields_within(StructType(*fields)):
+            if f.field_id in leaving:
+                self._leaving |= _ids(f)
         for name, field_id in partition_names.items():
             self._held.setdefault(name, []).append(_Held("", False, Holder.PARTITION, field_id, full=(name,)))
 
-    def add(self, parent: Path, f: NestedField) -> set[Obstacle]:
-        """Take the paths of a field of the model and of all in it; return what holds them."""
-        return self._take(Holder.MODEL, parent, f, f.name)
+    def add(self, parent: Path, f: NestedField, *, after_renames: bool = False) -> set[Obstacle]:
+        """Take the paths of a field of the model and of all in it; return what holds them.
+
+        Args:
+            parent: the path of what it is in.
+            f: the field.
+            after_renames: whether paths are free that fields had before they were renamed.
+        """
+        held_by = self._take(Holder.MODEL, parent, f, f.name)
+        if after_renames:
+            held_by = {o for o in held_by if o.by is not Holder.TABLE or o.is_there_to_stay}
+        return held_by
 
     def rename(self, parent: Path, f: NestedField, name: str) -> set[Obstacle]:
         """Take the paths that a field of the table and all in it will have; return what holds them."""
         self._renames += 1
-        return self._take(Holder.TABLE, parent, f, name)
+        return {o for o in self._take(Holder.TABLE, parent, f, name) if o.is_there_to_stay}
 
     def _take(
         self,
@@ -115,12 +142,20 @@ class FieldPaths:
     def _take_one(self, path: _Held, own: frozenset[int]) -> set[Obstacle]:
         there = self._held.setdefault(fold(path.text), [])
         held_by = {
-            Obstacle(other.full, other.by)
+            Obstacle(other.full, other.by, self._stays(path, other))
             for other in there
             if not (path.is_beside(other) or path.replaces(other, own))
         }
         there.append(path)
         return held_by
+
+    def _stays(self, path: _Held, held: _Held) -> bool:
+        """Tell whether a path stays taken. One that is left is free for the same names, not the same text.
+
+        As a text it would lead to the new field in the next run.
+        """
+        is_left = held.by is Holder.TABLE and not held.renames and held.field_id in self._leaving
+        return not is_left or tuple(map(fold, path.full)) != tuple(map(fold, held.full))
 
 
 def _is_left_out(parent: IcebergType, f: NestedField) -> bool:

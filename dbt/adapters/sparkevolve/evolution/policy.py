@@ -39,6 +39,48 @@ class FormerColumn:
 
 
 @dataclass(frozen=True)
+class Past:
+    """What a table's schemas tell of the names that its fields have had.
+
+    Attributes:
+        names: folded last names that a field has had, by its id.
+        is_complete: whether the table still knows all schemas that it has had.
+    """
+
+    names: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    is_complete: bool = True
+
+    def may_have_been(self, field_id: int, name: str) -> bool:
+        """Tell whether a field may have had a name before."""
+        return not self.is_complete or fold(name) in self.names.get(field_id, ())
+
+
+@dataclass(frozen=True)
+class TakenName:
+    """A name that is another field's than it was, and what the table has of both.
+
+    Attributes:
+        path: where it is, today.
+        field_id: the field that has it.
+        was_called: what that was called before, in backticks; empty if it is new.
+        old_field_id: the field that had it before.
+        old_type: its type, as text.
+        old_is_called: what that is called now, in backticks; empty if it was dropped.
+        since_schema_id: the first schema in which it is so.
+        since: since when, in ISO 8601; empty if nobody knows.
+    """
+
+    path: Path
+    field_id: int
+    was_called: str
+    old_field_id: int
+    old_type: str
+    old_is_called: str
+    since_schema_id: int
+    since: str = ""
+
+
+@dataclass(frozen=True)
 class TableFacts:
     """What matters of a table beside its schema.
 
@@ -53,6 +95,9 @@ class TableFacts:
         partition_sources: ids of the fields that the table is partitioned by now.
         partition_by: the same, with their transforms.
         properties: the table's.
+        past: the names that its fields have had before.
+        taken_names: names that other writers have given to other fields since a run has looked.
+        looked_at: the property that says that they were told of.
     """
 
     format_version: int = 2
@@ -62,6 +107,9 @@ class TableFacts:
     partition_sources: frozenset[int] = frozenset()
     partition_by: tuple[Part, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
+    past: Past = field(default_factory=Past)
+    taken_names: tuple[TakenName, ...] = ()
+    looked_at: tuple[str, str] = ("", "")
 
     @property
     def stores_defaults(self) -> bool:
@@ -89,6 +137,9 @@ class Policy:
         defaults: the default of a column by its name, in any case, as the user wrote both.
         pad_with_default: write a column's default, and not NULL, where the model does not return it.
         keep_defaults: leave the defaults that the table has as they are.
+        replaces_all_rows: no row of the table has to be found, as in a full refresh.
+        overwrites_partitions: rows of the table are replaced by what it is partitioned by.
+        model: the name of the model, for a command that is suggested; empty if nobody knows.
         facts: what matters of the table beside its schema.
     """
 
@@ -106,4 +157,7 @@ class Policy:
     defaults: Mapping[str, object] = field(default_factory=dict)
     pad_with_default: bool = False
     keep_defaults: bool = False
+    replaces_all_rows: bool = False
+    overwrites_partitions: bool = False
+    model: str = ""
     facts: TableFacts = field(default_factory=TableFacts)

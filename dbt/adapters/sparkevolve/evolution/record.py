@@ -18,6 +18,7 @@ OWN_DEFAULTS = "sparkevolve.defaults"
 # Metadata files carry all properties: each entry is read and written again by every later commit.
 MOST_ENTRIES = 50
 _LONGEST_ENTRY = 4000
+_PLAIN = ("invocation_id", "at", "source", "restored_by", "restored_at")
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,13 @@ class Entry:
 
     Attributes:
         schema_id: the schema that it made.
-        changes: texts of the changes by what they did: added, widened, relaxed, renamed, described.
+        changes: texts of the changes by what they did: added, widened, relaxed, renamed, described,
+            restored.
         invocation_id: of the dbt command.
         at: when, in ISO 8601, UTC.
         source: fingerprint of what the model returned, see ``fingerprint``.
+        restored_by: the dbt command that put a dropped field back, and so made the schema the current one.
+        restored_at: when that was.
     """
 
     schema_id: int
@@ -37,6 +41,8 @@ class Entry:
     invocation_id: str = ""
     at: str = ""
     source: str = ""
+    restored_by: str = ""
+    restored_at: str = ""
 
 
 def fingerprint(source: Schema) -> str:
@@ -68,6 +74,30 @@ def renumbered(properties: Mapping[str, str], schema_id: int, actual_id: int) ->
     return {actual if name == planned else name: value for name, value in properties.items()}
 
 
+def restored(
+    properties: Mapping[str, str], schema_id: int, path: str, invocation_id: str, at: str
+) -> dict[str, str]:
+    """Return the property that records that a dropped field was put back.
+
+    Args:
+        properties: the table's.
+        schema_id: the schema that has it; one that the table has had before keeps its record.
+        path: the path of the field, as a person reads it.
+        invocation_id: of the dbt command.
+        at: when.
+    """
+    name = f"{PREFIX}{schema_id}"
+    try:
+        entry = json.loads(properties.get(name, "{}"))
+    except ValueError:
+        entry = {}
+    if not isinstance(entry, dict):
+        entry = {}
+    known = {"invocation_id": invocation_id, "at": at, "source": "", **entry}
+    known |= {"restored": [path], "restored_by": invocation_id, "restored_at": at}
+    return {name: json.dumps(known, ensure_ascii=False, sort_keys=True)}
+
+
 def outdated_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the oldest entries, so many that one more has room."""
     ids = sorted(int(name[len(PREFIX) :]) for name in properties if _is_entry(name))
@@ -87,7 +117,7 @@ def read(properties: Mapping[str, str]) -> dict[int, Entry]:
         if isinstance(values, dict):
             schema_id = int(name[len(PREFIX) :])
             changes = {verb: tuple(map(str, v)) for verb, v in values.items() if isinstance(v, list)}
-            plain = {key: str(values.get(key, "")) for key in ("invocation_id", "at", "source")}
+            plain = {key: str(values.get(key, "")) for key in _PLAIN}
             entries[schema_id] = Entry(schema_id, changes, **plain)
     return entries
 
@@ -113,6 +143,32 @@ def changed_defaults(properties: Mapping[str, str], old: Schema, new: Schema) ->
 
 def _fields_by_id(schema: Schema) -> dict[int, NestedField]:
     return {f.field_id: f for _, f in fields_within(schema.as_struct())}
+
+
+LOOKED_AT = "sparkevolve.looked-at"
+
+
+def looked_at(properties: Mapping[str, str], schema_id: int) -> tuple[str, str]:
+    """Return the property that says that a run has looked at a schema, and told what others had changed."""
+    text = json.dumps({"schema": schema_id, "after": _newest(properties)}, sort_keys=True)
+    return LOOKED_AT, text
+
+
+def known_schema_id(properties: Mapping[str, str]) -> int | None:
+    """Return the id of the schema that a run has made or looked at last; None if nothing is recorded."""
+    newest = _newest(properties)
+    try:
+        told = json.loads(properties.get(LOOKED_AT, "{}"))
+        if told and told["after"] == newest:
+            return int(told["schema"])
+    except (ValueError, TypeError, KeyError):
+        pass  # somebody has spoiled it
+    return newest
+
+
+def _newest(properties: Mapping[str, str]) -> int | None:
+    """Return the highest id of a schema that has an entry."""
+    return max((int(name[len(PREFIX) :]) for name in properties if _is_entry(name)), default=None)
 
 
 def _is_entry(name: str) -> bool:

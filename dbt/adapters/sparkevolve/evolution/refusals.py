@@ -21,6 +21,7 @@ class Refusal:
         reason: what is wrong.
         remedy: what the user can do.
         in_the_way: the dotted path of another field that it is about, or the name of a partition field.
+        otherwise: another thing that the user can do, which takes some thought.
     """
 
     columns: tuple[str, ...]
@@ -28,9 +29,10 @@ class Refusal:
     remedy: str
     types: tuple[str, ...] = ()
     in_the_way: str = ""
+    otherwise: str = ""
 
     def __str__(self) -> str:
-        return f"{self.reason} {self.remedy}"
+        return " ".join(filter(None, (self.reason, self.remedy, self.otherwise)))
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def unreadable_by_hive(path: Path) -> Refusal:
 
 def path_taken(path: Path, obstacles: Iterable[Obstacle]) -> Refusal:
     """A new column or field whose dotted path, or one in it, is that of another field or partition field."""
-    first = _first(obstacles)
+    first = first_obstacle(obstacles)
     return Refusal(
         columns=(".".join(path),),
         in_the_way=".".join(first.path),
@@ -288,9 +290,18 @@ def identifier_field(path: Path, type_: IcebergType) -> Refusal:
 
 
 def type_differs(
-    path: Path, old: IcebergType, new: IcebergType, why: str = "", key_setting: str = ""
+    path: Path, old: IcebergType, new: IcebergType, why: str = "", key_setting: str = "", move: str = ""
 ) -> Refusal:
-    """Two types of which the table's cannot hold the model's values; a key's is named with its setting."""
+    """Two types of which the table's cannot hold the model's values; a key's is named with its setting.
+
+    Args:
+        path: the column.
+        old: the table's type.
+        new: the model's.
+        why: what else to say of the reason.
+        key_setting: the setting that names the column, if rows are found by it.
+        move: the setting that keeps the old column under another name, and gives its name to the new type.
+    """
     in_table, in_batch = type_text(old), type_text(new)
     cast = f"Cast it to {in_table} in the model, or return it"
     # A key of another name that is NULL in old rows would find none of them.
@@ -303,6 +314,9 @@ def type_differs(
         types=(in_table, in_batch),
         reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
         remedy=f"{cast} under a new name, fill that for old rows{retire} and retire the old name.",
+        otherwise=move
+        and f"To keep the old column under another name, and have its name for the new type, set `{move}`: "
+        "see docs/replace-a-type.md, with four questions to ask first.",
     )
 
 
@@ -316,9 +330,9 @@ def nested_off(path: Path, old: IcebergType, new: IcebergType, switch: Switch) -
     return type_differs(path, old, new, f" The fields in it differ, and {switch.is_off}.")
 
 
-def map_key_differs(path: Path, old: IcebergType, new: IcebergType) -> Refusal:
+def map_key_differs(path: Path, old: IcebergType, new: IcebergType, move: str = "") -> Refusal:
     """Iceberg does not evolve the keys of a map."""
-    return type_differs(path, old, new, " The keys of a map cannot evolve.")
+    return type_differs(path, old, new, " The keys of a map cannot evolve.", move=move)
 
 
 def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
@@ -364,9 +378,51 @@ def rename_old_returned(old: Path, new: str) -> Refusal:
     )
 
 
+def _replaced(path: Path, old_name: str, old: IcebergType, new: IcebergType) -> str:
+    """Return what a model asks for that retires a column and returns its name in another type."""
+    return (
+        f"`column_renames` wants {path_text(path)} ({type_text(old)}) to become {quote(old_name)}, and the "
+        f"model returns {path_text(path)} as {type_text(new)}, which would be a new column"
+    )
+
+
+def replaced_not_added(path: Path, old_name: str, old: IcebergType, new: IcebergType) -> Refusal:
+    """A column is to be replaced, and none may be added."""
+    return Refusal(
+        columns=(".".join(path), old_name),
+        types=(type_text(old), type_text(new)),
+        reason=f"{_replaced(path, old_name, old, new)}. `on_schema_change` lets none be added.",
+        remedy="Set `on_schema_change: append_new_columns_preserve` for this run.",
+    )
+
+
+def replaced_key(path: Path, old_name: str, old: IcebergType, new: IcebergType, key_setting: str) -> Refusal:
+    """The column by which rows are found is to be replaced: it would be NULL in all rows that are there."""
+    return Refusal(
+        columns=(".".join(path), old_name),
+        types=(type_text(old), type_text(new)),
+        reason=f"{_replaced(path, old_name, old, new)}. It is the {key_setting}, and would be NULL in all "
+        "rows that are there: the batch would find none of them, and add its rows beside them.",
+        remedy="Return it under a new name, fill that for old rows, make that the "
+        f"`{key_setting}`, and retire the old name; or make a full refresh.",
+    )
+
+
+def replaced_partition(path: Path, old_name: str, old: IcebergType, new: IcebergType) -> Refusal:
+    """The column by whose partitions rows are replaced is to be replaced."""
+    return Refusal(
+        columns=(".".join(path), old_name),
+        types=(type_text(old), type_text(new)),
+        reason=f"{_replaced(path, old_name, old, new)}. The table is partitioned by the old one, and the "
+        "strategy replaces partitions: all rows of the batch would be in the partition NULL.",
+        remedy="Partition the table by another column first (`ALTER TABLE … REPLACE PARTITION FIELD`), or "
+        "use another strategy for this run.",
+    )
+
+
 def rename_path_taken(old: Path, new: str, obstacles: Iterable[Obstacle]) -> Refusal:
     """A rename after which one dotted path would lead to two fields, or to a field and a partition field."""
-    first = _first(obstacles)
+    first = first_obstacle(obstacles)
     return Refusal(
         columns=(".".join(old), new),
         in_the_way=".".join(first.path),
@@ -376,7 +432,7 @@ def rename_path_taken(old: Path, new: str, obstacles: Iterable[Obstacle]) -> Ref
     )
 
 
-def _first(obstacles: Iterable[Obstacle]) -> Obstacle:
+def first_obstacle(obstacles: Iterable[Obstacle]) -> Obstacle:
     """Return the one to name: a field before a partition field, which may have its name from it."""
     return min(obstacles, key=lambda o: (o.by is Holder.PARTITION, o.path))
 

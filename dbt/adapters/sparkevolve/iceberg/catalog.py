@@ -23,7 +23,7 @@ from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
-from dbt.adapters.sparkevolve.iceberg import columns, publication
+from dbt.adapters.sparkevolve.iceberg import columns, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -131,6 +131,27 @@ class IcebergCatalog:
     def schema_history(self, relation: BaseRelation) -> list[dict[str, Any]]:
         """Return all schemas that the table has had; see the adapter's method of this name."""
         return schema_history(self.load(relation))
+
+    def restore_column(
+        self,
+        relation: BaseRelation,
+        column: str,
+        field_id: int | None,
+        *,
+        retries: int,
+        invocation_id: str,
+        plan_only: bool,
+    ) -> restore.Restored:
+        """Put a dropped field back under its old id; see ``restore.restore_column``."""
+        return restore.restore_column(
+            self.access,
+            relation,
+            column,
+            field_id,
+            retries=retries,
+            invocation_id=invocation_id,
+            plan_only=plan_only,
+        )
 
     # A load, from its beginning to its end
 

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
 
@@ -20,6 +20,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
     first_seen = _first_seen(table, sightings)
     history: list[dict[str, Any]] = []
     previous: Schema | None = None
+    known: set[int] = set()
     for schema in sorted(table.metadata.schemas, key=lambda schema: schema.schema_id):
         entry = recorded.get(schema.schema_id)
         seen_ms = first_seen.get(schema.schema_id)
@@ -30,13 +31,14 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 "at": entry.at if entry else (iso_of(seen_ms) or "") if seen_ms else "",
                 "invocation_id": entry.invocation_id if entry else "",
                 "source": entry.source if entry else "",
-                "changes": list(schema_changes(previous, schema)),
+                "changes": [*schema_changes(previous, schema, known), *_put_back(entry)],
                 "columns": [
                     {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)} for f in schema.fields
                 ],
             }
         )
         previous = schema
+        known |= index_by_id(schema).keys()
     current = table.schema()
     if previous is not None and previous.schema_id != current.schema_id:
         # Dropping what the newest schema added brings the one before it back, under its old id.
@@ -47,11 +49,34 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 "at": iso_of(_current_since(table, sightings)) or "",
                 "invocation_id": "",
                 "source": "",
-                "changes": list(schema_changes(previous, current)),
+                "changes": list(schema_changes(previous, current, known)),
             }
         )
         back["is_current"] = False
     return history
+
+
+def _put_back(entry: record.Entry | None) -> list[str]:
+    """Return what to say of a schema that was there before a restore made it the current one again."""
+    if entry is None or not entry.restored_at or entry.restored_at == entry.at:
+        return []
+    fields = ", ".join(entry.changes.get("restored", ()))
+    return [f"again since {entry.restored_at}, when dbt run {entry.restored_by} restored {fields}"]
+
+
+def since(table: Table, schema_id: int, newest_before: int) -> str:
+    """Return since when a schema is known to be the current one, in ISO 8601; empty if nobody knows.
+
+    Args:
+        table: the table.
+        schema_id: the schema.
+        newest_before: the id of a schema that came before it. A lower id than that has come back.
+    """
+    sightings = _sightings(table)
+    if schema_id == table.metadata.current_schema_id and schema_id < newest_before:
+        return iso_of(_current_since(table, sightings)) or ""
+    seen_ms = _first_seen(table, sightings).get(schema_id)
+    return (iso_of(seen_ms) or "") if seen_ms else ""
 
 
 def _sightings(table: Table) -> list[tuple[int, int]]:

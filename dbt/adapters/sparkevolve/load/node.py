@@ -31,6 +31,7 @@ class Node:
     dbt gets it from ``pre_model_hook``, and hands it back to ``post_model_hook``.
 
     Attributes:
+        name: its name, as a run-operation takes it; empty outside of any node.
         staged: the batches that it has staged.
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
@@ -45,6 +46,7 @@ class Node:
         explanation: the last error that it has explained.
     """
 
+    name: str = ""
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     lock: "threading.Lock | None" = None
