@@ -4,6 +4,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, StringType
 
+from dbt.adapters.sparkevolve.evolution.policy import Past
 from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
 from tests.unit.helpers import array, columns, mapping, struct
 
@@ -154,3 +155,101 @@ def test_one_field_cannot_get_two_names() -> None:
 def test_two_columns_that_swap_their_names_are_refused() -> None:
     _, problems = resolve_renames(columns("a int, b int"), NOTHING, {"a": "b", "b": "a"})
     assert problems
+
+
+# What a model returns under an old name, of a type that the column cannot become.
+PAST = Past({1: frozenset({"a"}), 2: frozenset({"b"}), 3: frozenset({"c"})})
+
+
+def outcome(
+    table: str, batch: str, renames: dict[str, str], past: Past | None = PAST, **more: bool
+) -> tuple[dict[int, str], list[str]]:
+    found, problems = resolve_renames(columns(table), columns(batch), renames, past, **more)
+    return found, [problem.reason.rsplit(", ", 1)[-1] for problem in problems]
+
+
+BOTH, RETURNED = ["and the table has both."], ["and the model still returns the old name."]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(
+            ("string", "int"),
+            ("int", "string"),
+            ("bigint", "int"),
+            ("double", "float"),
+            ("date", "timestamp"),
+        ),
+        *(("decimal(9,2)", "decimal(9,3)"), ("boolean", "int"), ("timestamp", "timestamp_ntz")),
+    ],
+)
+def test_a_type_that_cannot_become_the_other_is_replaced_unless_its_values_fit(old: str, new: str) -> None:
+    fits = (old, new) in {("bigint", "int"), ("double", "float")}
+    expected = ({}, RETURNED) if fits else ({1: "a_old"}, [])
+    assert outcome(f"a {old}", f"A {new}", {"a": "a_old"}) == expected
+    # The new column may be there under both names.
+    assert outcome(f"a {old}", f"a {new}, a_old {old}", {"a": "a_old"}) == expected
+
+
+def test_a_type_that_may_not_be_widened_is_replaced() -> None:
+    assert outcome("a int", "a bigint", {"a": "a_old"}) == ({}, RETURNED)
+    assert outcome("a int", "a bigint", {"a": "a_old"}, widens=False) == ({1: "a_old"}, [])
+
+
+def test_structs_lists_and_maps_are_replaced_for_what_is_in_them() -> None:
+    for old, new, replaces in (
+        (struct(10, x=INT), struct(10, x=STRING), True),
+        (struct(10, x=INT), struct(10, y=STRING), False),
+        (struct(10, x=INT), INT, True),
+        (array(10, INT), array(10, STRING), True),
+        (array(10, struct(11, x=INT)), array(10, struct(11, X=INT, z=INT)), False),
+        (mapping(10, STRING, INT), mapping(10, INT, INT), True),
+        (mapping(10, STRING, INT), mapping(10, STRING, STRING), True),
+    ):
+        found, problems = resolve_renames(columns("s", s=old), columns("s", s=new), {"s": "s_old"})
+        assert (found, len(problems)) == (({1: "s_old"}, 0) if replaces else ({}, 1)), (old, new)
+
+
+def test_a_replacement_that_was_made_has_nothing_left_to_do() -> None:
+    renames = {"a": "b"}
+    past = Past({1: frozenset({"a", "b"})})
+    target = columns("b string, x int, a int")
+    assert resolve_renames(target, columns("a int"), renames, past) == ({}, ())
+    # Whatever it returns now: that is for the type to say.
+    assert resolve_renames(target, columns("a date"), renames, past) == ({}, ())
+    # A column that has always been there is another matter, unless nobody knows any more.
+    assert outcome("b string, x int, a int", "a int", renames, Past())[1] == BOTH
+    assert resolve_renames(target, columns("a int"), renames, Past(is_complete=False)) == ({}, ())
+    # So is one that somebody has added, if the model returns the new name only.
+    assert len(resolve_renames(target, columns("b string"), renames, past)[1]) == 1
+
+
+def test_a_chain_is_made_at_once_and_once() -> None:
+    renames = {"a": "a_old", "a_old": "a_older"}
+    past = Past({1: frozenset({"a", "a_old"}), 2: frozenset({"a"})})
+    target = columns("a_old string, a int")
+    assert resolve_renames(target, columns("a date"), renames, past) == ({2: "a_old", 1: "a_older"}, ())
+    # The first link was made before, and its values fit still.
+    assert resolve_renames(target, columns("a int"), renames, past) == ({1: "a_older"}, ())
+    done = columns("a_older string, a_old int, a date")
+    past = Past({1: frozenset({"a", "a_old", "a_older"}), 2: frozenset({"a", "a_old"}), 3: frozenset({"a"})})
+    assert resolve_renames(done, columns("a date"), renames, past) == ({}, ())
+    # Plain ones, too.
+    assert outcome("a int, b int", "b int, c int", {"a": "b", "b": "c"}, Past()) == ({1: "b", 2: "c"}, [])
+    past = Past({1: frozenset({"a", "b"}), 2: frozenset({"b", "c"})})
+    assert outcome("b int, c int", "b int, c int", {"a": "b", "b": "c"}, past) == ({}, [])
+
+
+def test_names_are_not_swapped() -> None:
+    for batch in ("a int, b int", "a string, b string", ""):
+        found, reasons = outcome("a int, b int", batch, {"a": "b", "b": "a"}, Past())
+        assert (found, reasons) == ({}, BOTH * 2)
+    found, reasons = outcome("a int, b int, c int", "", {"a": "b", "b": "c", "c": "a"}, Past())
+    assert (found, reasons) == ({}, BOTH * 3)
+
+
+def test_a_field_of_a_struct_that_is_renamed_too() -> None:
+    target = columns("s", s=struct(10, x=INT))
+    batch = columns("t", t=struct(10, x=STRING))
+    assert resolve_renames(target, batch, {"s": "t", "s.x": "x_old"}) == ({1: "t", 10: "x_old"}, ())

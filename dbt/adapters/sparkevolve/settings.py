@@ -408,7 +408,9 @@ class IncrementalSettings:
         "none",
         "`{old: new}`: a rename that keeps the field id and all values; `{'address.zip': 'postcode'}` "
         "inside a struct; a name with a dot in it may stand in backticks. Has no effect once it is done. "
-        "Downstream readers that still use the old name are yours to change",
+        "If the model returns the old name in a type that the column cannot take, that is a new column: "
+        "[retire and replace](replace-a-type.md). Downstream readers that still use the old name are yours "
+        "to change",
     )
     column_defaults: Mapping[str, object] = _setting(
         _DEFAULTS,

@@ -85,3 +85,49 @@ def test_a_column_that_we_added_and_somebody_dropped_is_warned_of(scenario: Scen
     ) in run.log
     assert scenario.field_ids() == {"id": 1, "note": 3}
     assert scenario.rows() == [(1, None), (2, "again")]
+
+
+def test_names_that_others_have_given_to_other_fields_are_told_of_once(scenario: Scenario) -> None:
+    model = "select {} as id, 'x' as note, 1 as a, 2 as b, named_struct('p', 1, 'q', 2) as s"
+    scenario.model(model.format(1))
+    scenario.run()
+    table = scenario.relation()
+    for change in (
+        *("drop column note", "add column note string"),
+        *("rename column a to c", "rename column b to a", "rename column c to b"),
+        *("drop column s.q", "add column s.q int"),
+    ):
+        scenario.sql(f"alter table {table} {change}")
+    scenario.model(model.format(2))
+    planned = scenario.run("--vars", "sparkevolve_plan_only: true")
+    assert "note in the table's properties what the warning says, so that it is given once" in planned.log
+    before = scenario.table().metadata
+    run = scenario.run()
+    was = "another writer has"
+    texts = (
+        f"Column `note` is field 8 since schema 2, and was field 2 of type string before: {was} dropped that "
+        "and added another one of its name. Rows of before have their values under the old id only, where "
+        "nobody reads them. To have them: give the new one another name with `column_renames: {note: "
+        "note_new}`, then `dbt run-operation restore_column --args '{model: t, column: note, field_id: 2}'`.",
+        f"Column `a` is field 4 since schema 4, and was field 3 of type int before: {was} renamed that to "
+        "`b` and given its name to what was `b`. Rows of before have their values in `b`.",
+        f"Column `b` is field 3 since schema 5, and was field 4 of type int before: {was} renamed that to "
+        "`a` and given its name to what was `a`. Rows of before have their values in `a`.",
+        f"Column `s`.`q` is field 9 since schema 7, and was field 7 of type int before: {was} dropped that ",
+    )
+    for text in texts:
+        for log in (planned.log, run.log):
+            assert re.sub(r"(?<=since schema \d) \([0-9T:+-]{20,}\)", "", log).count(text) == 1, text
+    after = scenario.table().metadata
+    assert after.schemas == before.schemas
+    assert scenario.columns() == ["id", "b", "a", "s", "note"]
+    old, new = (1, 1, 2, {"p": 1, "q": None}, None), (2, 2, 1, {"p": 1, "q": 2}, "x")
+    assert scenario.rows() == [old, new]
+    assert "another writer has" not in scenario.run().log
+    # One change more is told of alone.
+    for change in ("drop column note", "add column note string"):
+        scenario.sql(f"alter table {table} {change}")
+    log = scenario.run().log
+    assert "Column `note` is field 10 since " in log
+    assert log.count("another writer has") == 1
+    assert "another writer has" not in scenario.run().log

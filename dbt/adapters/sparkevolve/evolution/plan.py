@@ -33,7 +33,10 @@ from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import (
     Path,
     collisions,
+    config_name,
+    config_path,
     fold,
+    free_name,
     is_reserved,
     path_text,
     quote,
@@ -55,6 +58,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
 from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
+from dbt.adapters.sparkevolve.evolution.restore import restore_command
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
     children,
@@ -106,6 +110,16 @@ class EvolutionPlan:
         return tuple(change.path[0] for change in self.changes if isinstance(change, AddColumn))
 
     @property
+    def replaced(self) -> dict[Path, RenameField]:
+        """The renames whose old name is that of a new column or field, by its path."""
+        added = {
+            tuple(map(fold, c.path)): c.path for c in self.changes if isinstance(c, AddColumn | AddField)
+        }
+        renames = (c for c in self.changes if isinstance(c, RenameField))
+        places = ((added.get(tuple(map(fold, c.path))), c) for c in renames)
+        return {path: c for path, c in places if path is not None}
+
+    @property
     def refreshed(self) -> tuple[str, ...]:
         """Names of all columns of the table after the evolution: old + new, nothing subtracted."""
         return tuple(column.name for column in self.columns)
@@ -126,13 +140,16 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     if found:
         # The rest looks names up by their folded form, which is safe only once they are known to be unique.
         return EvolutionPlan(refusals=found)
-    renames, found = resolve_renames(target, source, policy.renames)
+    renames, found = resolve_renames(
+        target, source, policy.renames, policy.facts.past, widens=policy.type_widening
+    )
     if found:
         return EvolutionPlan(refusals=found)
     planner = _Planner(target, policy, renames, ColumnDefaults(policy))
     columns = planner.columns(source)
     planner.warn_of_unknown_renames()
     planner.defaults.finish((column.name for column in columns), planner.ignored)
+    planner.warn_of_taken_names()
     spelling = {fold(column.name): column.name for column in columns}
     missing = tuple(key for key in policy.unique_key if fold(key) not in spelling)
     if missing:
@@ -204,7 +221,7 @@ class _Planner:
 
     @cached_property
     def _paths(self) -> FieldPaths:
-        return FieldPaths(self.target.fields, self.policy.facts.partition_names)
+        return FieldPaths(self.target.fields, self.policy.facts.partition_names, self.renames)
 
     def columns(self, source: Schema) -> list[ProjectedColumn]:
         """Plan all columns; return the refreshed list."""
@@ -218,11 +235,13 @@ class _Planner:
         returned = {fold(f.name): f for f in new_fields}
         known: set[str] = set()
         members: list[StructMember] = []
+        replaced: dict[str, tuple[NestedField, str]] = {}
         for old in old_fields:
             path = (*parent, old.name)
             name = self.renames.get(old.field_id, old.name)
             if name != old.name:
                 self._rename(path, old, name)
+                replaced[fold(old.name)] = (old, name)
             known.add(fold(name))
             new = returned.get(fold(name))
             projection = self._pad(path, name, old) if new is None else self._align(path, old, new)
@@ -231,7 +250,11 @@ class _Planner:
                 self._describe(path, name, old)
                 self.changes.extend(self.defaults.of_old(name, old, self._type_after(path, old)))
         for new in new_fields:
-            if fold(new.name) not in known:
+            if fold(new.name) in known:
+                continue
+            if fold(new.name) in replaced:
+                members.extend(self._replace(parent, *replaced[fold(new.name)], new))
+            else:
                 members.extend(self._add(parent, new))
         self._check_together(parent, [member.name for member in members])
         return members
@@ -262,6 +285,31 @@ class _Planner:
             default = self.defaults.of_new(new.name, new.field_type)
             self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
             self._warn_of_former(path)
+        yield StructMember(new.name, new.name, Keep())
+
+    def _replace(
+        self, parent: Path, old: NestedField, old_name: str, new: NestedField
+    ) -> Iterable[StructMember]:
+        """Plan a new field under the name that an old one of another type leaves to it."""
+        path = (*parent, new.name)
+        is_key = not parent and fold(new.name) in map(fold, self.policy.unique_key)
+        types = (old.field_type, new.field_type)
+        ids = {old.field_id, *(f.field_id for _, f in fields_within(old.field_type))}
+        held_by = self._paths.add(self._renamed(parent), new, after_renames=True)
+        if not self.policy.add_columns:
+            self.refusals.append(refusals.replaced_not_added(path, old_name, *types))
+        elif is_key and not self.policy.replaces_all_rows:
+            self.refusals.append(refusals.replaced_key(path, old_name, *types, self.policy.key_setting))
+        elif self.policy.overwrites_partitions and ids & self.policy.facts.partition_sources:
+            self.refusals.append(refusals.replaced_partition(path, old_name, *types))
+        elif held_by:
+            self.refusals.append(refusals.path_taken(path, held_by))
+        elif parent:
+            self.changes.append(AddField(path, new.field_type))
+        else:
+            doc = (self.policy.docs or {}).get(fold(new.name)) or None
+            default = self.defaults.of_new(new.name, new.field_type)
+            self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
         yield StructMember(new.name, new.name, Keep())
 
     def _rename(self, path: Path, old: NestedField, name: str) -> None:
@@ -351,12 +399,26 @@ class _Planner:
         if not is_widening(old, new):
             is_key = fold(path[0]) in map(fold, self.policy.unique_key)
             setting = self.policy.key_setting if is_key else ""
-            self.refusals.append(refusals.type_differs(path, old, new, key_setting=setting))
+            move = "" if is_key else self._move(path)
+            self.refusals.append(refusals.type_differs(path, old, new, key_setting=setting, move=move))
         elif self.policy.type_widening:
             self.changes.append(WidenType(path, old, new))
         else:
             self.refusals.append(refusals.widening_off(path, old, new, self._switch("type_widening")))
         return Keep()
+
+    def _move(self, path: Path) -> str:
+        """Return the setting that retires a field and gives its name to the new type."""
+        while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
+            path = path[:-1]
+        other = free_name(f"{path[-1]}_old", self._names_beside(path))
+        return f"column_renames: {{{config_path(path)}: {config_name(other)}}}"
+
+    @cached_property
+    def _in_structs(self) -> frozenset[Path]:
+        """The paths of the fields of structs: what is in a list or a map directly has no name of its own."""
+        structs = _structs(self.target)
+        return frozenset((*path, f.name) for path, struct in structs for f in struct.fields)
 
     def _nested(self, path: Path, old: IcebergType, new: IcebergType, build: Build) -> Projection:
         """Plan inside a struct, list or map, and take that back if nested evolution is off and was needed."""
@@ -385,7 +447,7 @@ class _Planner:
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
         if not is_same(new.key_type, old.key_type):
-            self.refusals.append(refusals.map_key_differs(path, old, new))
+            self.refusals.append(refusals.map_key_differs(path, old, new, self._move(path)))
         inside = (*path, "value")
         if old.value_required:
             self._relax(inside, old.value_field, refusals.null_in_not_null)
@@ -412,11 +474,54 @@ class _Planner:
             end, values = f"renamed it to {former.renamed_to}", f"its old values stay in {former.renamed_to}"
         else:
             end, values = "dropped it", "its old values do not come back"
+            if self.policy.model:
+                values += f". {self._way_back(path, former.name, former.field_id)}"
         self.warnings.append(
             f"Column {path_text(path)} was in the table before, as field {former.field_id} of type "
             f"{former.type}, until schema {former.dropped_by_schema_id} {end} (schema "
             f"{former.last_schema_id} had it last). It is added as a new column: {values}."
         )
+
+    def warn_of_taken_names(self) -> None:
+        """Say which names are other fields' since a run has looked, as other writers have made it."""
+        for taken in self.policy.facts.taken_names:
+            path, time = path_text(taken.path), f" ({taken.since})" if taken.since else ""
+            old = f"field {taken.old_field_id} of type {taken.old_type}"
+            done = f"renamed that to {taken.old_is_called}" if taken.old_is_called else "dropped that"
+            done += " and " + (
+                f"given its name to what was {taken.was_called}"
+                if taken.was_called
+                else "added another one of its name"
+            )
+            text = (
+                f"Column {path} is field {taken.field_id} since schema {taken.since_schema_id}{time}, and "
+                f"was {old} before: another writer has {done}. Rows of before "
+            )
+            if taken.old_is_called:
+                text += f"have their values in {taken.old_is_called}."
+            else:
+                text += "have their values under the old id only, where nobody reads them."
+                if self.policy.model:
+                    text += f" {self._way_back(taken.path, taken.path[-1], taken.old_field_id)}."
+            self.warnings.append(text)
+
+    def _way_back(self, path: Path, name: str, field_id: int) -> str:
+        """Say how a dropped field is restored once its name is that of a new one."""
+        other = free_name(f"{path[-1]}_new", self._names_beside(path))
+        command = restore_command(self.policy.model, (*path[:-1], name), field_id)
+        return (
+            "To have them: give the new one another name with `column_renames: "
+            f"{{{config_path(path)}: {config_name(other)}}}`, then `{command}`"
+        )
+
+    def _names_beside(self, path: Path) -> list[str]:
+        """Return the names of the table's columns, or of the fields of the struct that a path leads into."""
+        parent = tuple(map(fold, path[:-1]))
+        return [
+            where[-1]
+            for where, _ in fields_within(self.target.as_struct())
+            if tuple(map(fold, where[:-1])) == parent
+        ]
 
     def warn_of_unknown_renames(self) -> None:
         """Warn of renames that are of nothing, so that the new name becomes a column beside the old one."""

@@ -1,40 +1,82 @@
 """Which fields of a table a model's ``column_renames`` are about, and whether they can be renamed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, unquote
+from dbt.adapters.sparkevolve.evolution.policy import Past
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.types import can_take
 
 Siblings = Mapping[str, NestedField]
 # A step of a path, as far as it can be told: between dots, and whether it is one name for sure.
 Step = tuple[str, bool]
 
 
+@dataclass(frozen=True)
+class _Rename:
+    """A rename that a model asks for.
+
+    Attributes:
+        path: where the field is.
+        siblings: the fields beside it, itself among them.
+        old: the field.
+        name: the name that it is to get.
+        returned: what the model returns under the old name; None if it does not, or if the two names differ
+            by case only.
+    """
+
+    path: Path
+    siblings: Siblings
+    old: NestedField
+    name: str
+    returned: NestedField | None = None
+
+    @property
+    def taken(self) -> NestedField | None:
+        """The other field that has the new name."""
+        found = self.siblings.get(fold(self.name), self.old)
+        return None if found is self.old else found
+
+
 def resolve_renames(
-    target: Schema, source: Schema, renames: Mapping[str, str]
+    target: Schema,
+    source: Schema,
+    renames: Mapping[str, str],
+    past: Past | None = None,
+    *,
+    widens: bool = True,
 ) -> tuple[dict[int, str], tuple[Refusal, ...]]:
     """Return the new name by field id, and the renames that cannot be made.
 
     A key is a column's name, or the dotted path of a nested field; a name that has dots itself is taken for a
     column first, and in backticks it is one name. A rename that was made in an earlier run has nothing to do.
 
+    A model may go on returning the old name if what it returns cannot be stored there: then that is a new
+    column, and the old one is retired under the new name.
+
     Args:
         target: the table's schema.
         source: the staged batch's schema.
         renames: old path to new last name.
+        past: what is known of names of before; None for nothing.
+        widens: whether types may be widened.
     """
-    found: dict[int, str] = {}
+    found: list[_Rename] = []
     problems: list[Refusal] = []
     places: dict[Path, tuple[Path, str]] = {}
     renamed: dict[int, tuple[Path, str]] = {}
     table, batch, fields = target.as_struct(), source.as_struct(), _Fields()
+    arrivals: set[tuple[Path, str]] = set()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
-        located = _locate(table, _steps(str(old_path)), fields)
+        steps = _steps(str(old_path))
+        located = _locate(table, steps, fields)
+        arrivals.add((tuple(fold(text) for text, _ in steps), fold(name)))
         if located is None:
             continue
         path, siblings, old = located
@@ -46,14 +88,93 @@ def resolve_renames(
             problems.append(refusals.rename_twice(path, name, *other))
             continue
         places[place] = renamed[old.field_id] = (path, name)
-        if siblings.get(fold(name), old) is not old:
-            problems.append(refusals.rename_both_exist(path, name))
-            continue
-        if fold(old.name) != fold(name) and fold(old.name) in _siblings_at(batch, path, fields):
-            problems.append(refusals.rename_old_returned(path, name))
-            continue
-        found[old.field_id] = name
-    return found, tuple(problems)
+        found.append(_Rename(path, siblings, old, name))
+    new_of = {r.path: r.name for r in found}
+    decided = _Decision(
+        {
+            r.old.field_id: replace(r, returned=_returned(batch, r, new_of, fields))
+            # What is returned under a name that another field gets is for that one.
+            if (*r.path[:-1], fold(r.old.name)) not in places
+            else r
+            for r in found
+        },
+        past or Past(),
+        arrivals,
+        widens,
+    )
+    outcomes = {r.old.field_id: decided.outcome(r.old.field_id) for r in found}
+    problems += [outcome for outcome in outcomes.values() if isinstance(outcome, Refusal)]
+    return {r.old.field_id: r.name for r in found if outcomes[r.old.field_id] is True}, tuple(problems)
+
+
+def _returned(
+    batch: StructType, rename: _Rename, new_of: Mapping[Path, str], fields: "_Fields"
+) -> NestedField | None:
+    """Return what a model returns under the old name, in the struct that has it, whatever that is called."""
+    if fold(rename.old.name) == fold(rename.name):
+        return None
+    path = rename.path
+    after = tuple(new_of.get(path[: i + 1], name) for i, name in enumerate(path[:-1]))
+    for parent in (after, path[:-1]):
+        siblings = _siblings_at(batch, (*parent, rename.old.name), fields)
+        if siblings:
+            return siblings.get(fold(rename.old.name))
+    return None
+
+
+@dataclass
+class _Decision:
+    """Which renames of one run are made: all at once, so one may make room for another."""
+
+    renames: Mapping[int, _Rename]
+    past: Past
+    arrivals: set[tuple[Path, str]]
+    widens: bool
+    _asked: set[int] = field(default_factory=set)
+
+    def outcome(self, field_id: int) -> bool | Refusal:
+        """Return whether a rename is to be made, false if it was made before; or why it cannot be."""
+        rename = self.renames[field_id]
+        path, name, taken, returned = rename.path, rename.name, rename.taken, rename.returned
+        replaces = returned is not None and not can_take(
+            rename.old.field_type, returned.field_type, widens=self.widens
+        )
+        if taken is None or self._makes_way(field_id, taken.field_id):
+            if returned is None or replaces:
+                return True
+            if taken is not None and self.past.may_have_been(taken.field_id, rename.old.name):
+                return False
+            return refusals.rename_old_returned(path, name)
+        was_made = self.past.may_have_been(taken.field_id, rename.old.name)
+        if was_made and (returned is not None or self._was_moved_here(rename)):
+            return False
+        return refusals.rename_both_exist(path, name)
+
+    def _makes_way(self, field_id: int, other_id: int) -> bool:
+        """Tell whether another field leaves its name to this one; in a circle none can begin."""
+        if other_id not in self.renames:
+            return False
+        self._asked.add(field_id)
+        try:
+            return other_id not in self._asked and self.outcome(other_id) is True
+        finally:
+            self._asked.discard(field_id)
+
+    def _was_moved_here(self, rename: _Rename) -> bool:
+        """Tell whether the field has its name from another rename of the same configuration."""
+        parent = tuple(fold(name) for name in rename.path[:-1])
+        name = fold(rename.old.name)
+        return any(
+            new == name
+            and self._short(old[:-1]) == self._short(parent)
+            and self.past.may_have_been(rename.old.field_id, old[-1])
+            for old, new in self.arrivals
+        )
+
+    @staticmethod
+    def _short(path: Path) -> Path:
+        # Whoever writes a path may leave out what a list and a map have around a struct.
+        return tuple(name for name in path if name not in ("element", "value"))
 
 
 def not_found(target: Schema, renames: Mapping[str, str], added: Iterable[Path]) -> list[tuple[str, Path]]:

@@ -159,6 +159,33 @@ def is_widening(old: IcebergType, new: IcebergType) -> bool:
     return isinstance(old, FloatType) and isinstance(new, DoubleType)
 
 
+def can_take(old: IcebergType, new: IcebergType, *, widens: bool = True) -> bool:
+    """Tell whether a place of the type ``old`` can take each value of the type ``new``.
+
+    It may be widened for that, and fields may be added to and missing in structs.
+
+    Args:
+        old: the type that a table has.
+        new: the type that a model returns.
+        widens: whether types may be widened.
+    """
+
+    def inner(one: IcebergType, other: IcebergType) -> bool:
+        return can_take(one, other, widens=widens)
+
+    if isinstance(old, StructType) and isinstance(new, StructType):
+        there = {fold(f.name): f.field_type for f in old.fields}
+        return all(inner(there[fold(f.name)], f.field_type) for f in new.fields if fold(f.name) in there)
+    if isinstance(old, ListType) and isinstance(new, ListType):
+        return inner(old.element_type, new.element_type)
+    if isinstance(old, MapType) and isinstance(new, MapType):
+        return is_same(new.key_type, old.key_type) and inner(old.value_type, new.value_type)
+    as_text = (isinstance(old, UUIDType) and isinstance(new, StringType)) or (
+        isinstance(old, FixedType) and isinstance(new, BinaryType)
+    )
+    return is_same(new, old) or is_safe_upcast(new, old) or as_text or (widens and is_widening(old, new))
+
+
 def children(iceberg_type: IcebergType) -> tuple[NestedField, ...]:
     """Return the fields directly inside a type: of a struct, a list's element, a map's key and value."""
     if isinstance(iceberg_type, StructType):

@@ -2,11 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 from pyiceberg.table import CommitTableResponse, Table, Transaction
-from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.table.update import (
+    AddSchemaUpdate,
+    SetCurrentSchemaUpdate,
+    TableRequirement,
+    TableUpdate,
+)
 from pyiceberg.table.update.schema import UpdateSchema
 
 from dbt.adapters.sparkevolve.evolution import record
@@ -23,6 +29,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.times import iso
@@ -49,16 +56,24 @@ def commit_changes(
         of_schema = [change for change in changes if not isinstance(change, SetProperty)]
         if not of_schema:
             return
+        first, then = _in_turn(of_schema)
         with _schema_update(transaction) as update:
-            for change in of_schema:
+            for change in first:
                 _stage(update, change)
+        if then:
+            with _schema_update(transaction) as update:
+                for change in then:
+                    _stage(update, change)
         defaults = record.changed_defaults(
             table.properties, table.schema(), transaction.table_metadata.schema()
         )
         if defaults is not None:
             transaction.set_properties({record.OWN_DEFAULTS: defaults})
-        schema_id = transaction.table_metadata.current_schema_id
-        if any(schema.schema_id == schema_id for schema in table.metadata.schemas):
+        known = {schema.schema_id for schema in table.metadata.schemas}
+        added = {schema.schema_id for schema in transaction.table_metadata.schemas} - known
+        # Of two only the last one is committed, under the id of the first, see ``_without_steps``.
+        schema_id = min(added) if added else transaction.table_metadata.current_schema_id
+        if not added:
             # It leads back to an older schema, whose record is of who made it.
             return
         now = iso(datetime.now(timezone.utc))
@@ -77,6 +92,27 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> N
                     update.update_column((name,), doc=doc)
         if comment is not None:
             transaction.set_properties({COMMENT_PROPERTY: comment})
+
+
+def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], list[SchemaChange]]:
+    """Return the changes that PyIceberg can make at once, and those after them.
+
+    It adds no field under a name that another one has, though the same change renames that.
+    """
+    renames = {c.path: c.new_name for c in changes if isinstance(c, RenameField)}
+    left = {tuple(map(fold, path)) for path in renames}
+    first: list[SchemaChange] = []
+    then: list[SchemaChange] = []
+    for change in changes:
+        is_added = isinstance(change, AddColumn | AddField)
+        if not is_added or tuple(map(fold, change.path)) not in left:
+            first.append(change)
+        elif isinstance(change, AddField):
+            parent = (renames.get(change.path[: i + 1], name) for i, name in enumerate(change.path[:-1]))
+            then.append(replace(change, path=(*parent, change.path[-1])))
+        else:
+            then.append(change)
+    return first, then
 
 
 @contextmanager
@@ -125,11 +161,22 @@ class _Whole:
     ) -> CommitTableResponse:
         """Commit, see PyIceberg's ``Catalog``."""
         return guards.commit(
-            self._table, requirements, updates, seen_ms=self._seen_ms, decided_on_schema=True
+            self._table, requirements, _without_steps(updates), seen_ms=self._seen_ms, decided_on_schema=True
         )
 
     def _delete_old_metadata(self, *_: Any) -> None:
         """PyIceberg asks for this after each commit; it is done in ``guards.commit``."""
+
+
+def _without_steps(updates: tuple[TableUpdate, ...]) -> tuple[TableUpdate, ...]:
+    """Return the updates of a transaction without the schemas that only led to its last one."""
+    steps = [update for update in updates if isinstance(update, AddSchemaUpdate)]
+    if len(steps) < 2:
+        return updates
+    schema = steps[-1].schema_.model_copy(update={"schema_id": steps[0].schema_.schema_id})
+    others = (u for u in updates if not isinstance(u, AddSchemaUpdate | SetCurrentSchemaUpdate))
+    current = SetCurrentSchemaUpdate.model_validate({"schema-id": -1})
+    return (AddSchemaUpdate(schema=schema), current, *others)
 
 
 def _stage(update: UpdateSchema, change: SchemaChange) -> None:

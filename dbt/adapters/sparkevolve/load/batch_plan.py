@@ -12,6 +12,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     RemoveDefault,
     SetDefault,
     SetDoc,
+    SetProperty,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
 from dbt.adapters.sparkevolve.evolution.partitions import (
@@ -34,6 +35,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
+TOLD = "note in the table's properties what the warning says, so that it is given once"
+
 
 def plan_batch(
     batch: StagedBatch,
@@ -41,6 +44,7 @@ def plan_batch(
     column_docs: Mapping[str, str],
     schema: Schema,
     facts: TableFacts,
+    model: str = "",
 ) -> EvolutionPlan:
     """Plan how a batch is loaded into a table.
 
@@ -50,6 +54,7 @@ def plan_batch(
         column_docs: descriptions of columns; empty if they are not to be stored.
         schema: the table's current schema.
         facts: what else matters of the table.
+        model: the name of the model, as a run-operation takes it; empty if nobody knows.
     """
     replacing, setting = settings.replacing
     policy = Policy(
@@ -67,6 +72,9 @@ def plan_batch(
         defaults=settings.defaults,
         pad_with_default=settings.pad_with == "default",
         keep_defaults=settings.keep_defaults,
+        replaces_all_rows=settings.strategy == Strategy.FULL_REFRESH,
+        overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE,
+        model=model,
         facts=facts,
     )
     plan = plan_evolution(schema, batch.schema, policy)
@@ -113,7 +121,8 @@ def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: 
     """Return a plan that gives the table the properties of its model."""
     if plan.refusals:
         return plan
-    return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties)))
+    told = (SetProperty(*facts.looked_at, purpose=TOLD),) if facts.taken_names else ()
+    return replace(plan, changes=(*plan.changes, *property_changes(configured, facts.properties), *told))
 
 
 def _refused_settings(

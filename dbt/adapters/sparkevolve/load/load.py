@@ -1,8 +1,10 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from pyiceberg.types import IcebergType
 
@@ -15,6 +17,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load import plan_report
+from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.strategies import (
     is_loaded,
     keeps_values,
@@ -85,6 +88,10 @@ class Load:
     def changes(self) -> list[str]:
         """The changes that were made to the table's schema, as texts."""
         return [str(change) for change in self.plan.changes]
+
+    def replaced(self, unique_id: str, graph: Mapping[str, Any]) -> list[str]:
+        """Return what to say of columns that were retired and replaced; see ``replaced_warnings``."""
+        return replaced_warnings(self.plan, unique_id, graph) if self.plan.replaced else []
 
     @property
     def warnings(self) -> list[str]:

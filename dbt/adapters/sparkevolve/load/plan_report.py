@@ -22,7 +22,7 @@ def plan_data(
         "projections": [
             {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in plan.columns
         ],
-        "removed": [names.path_text(path) for path in plan.removed],
+        "removed": list(removed_values(plan, settings)),
         "removed_get": removed_values(plan, settings),
         "ignored": [names.path_text(path) for path in plan.ignored],
         "warnings": list(plan.warnings),
@@ -63,8 +63,11 @@ def removed_values(plan: EvolutionPlan, settings: IncrementalSettings) -> dict[s
     """Return what rows of a run have for each column or field that the model does not return, by its path."""
     keeps = (settings.strategy == Strategy.MERGE or settings.keeps_removed) and bool(plan.unique_key)
     kept = set(plan.removed) - set(plan.padded_inside) if keeps else set()
+    replaced = {change.path: (*change.path[:-1], change.new_name) for change in plan.replaced.values()}
     return {
-        names.path_text(path): f"{_KEPT if path in kept else _PADDED} {plan.padded_with.get(path, 'NULL')}"
+        names.path_text(replaced.get(path, path)): (
+            f"{_KEPT if path in kept else _PADDED} {plan.padded_with.get(path, 'NULL')}"
+        )
         for path in plan.removed
     }
 

@@ -66,7 +66,7 @@ class Preview:
         # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
-        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table))
+        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table), self._node.name)
         data = plan_data(target, plan, settings)
         return data | {"warnings": [*data["warnings"], *plan.reminders, *differences(table, settings)]}
 

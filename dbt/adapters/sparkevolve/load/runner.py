@@ -429,7 +429,7 @@ class LoadRunner:
         """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
-            plan = plan_batch(batch, settings, column_docs, schema, facts)
+            plan = plan_batch(batch, settings, column_docs, schema, facts, self._node.name)
             if plan.refusals:
                 is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
                 raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)

@@ -52,7 +52,7 @@
   {% for change in load.changes %}
     {% do log(relation ~ ': ' ~ change, info=True) %}
   {% endfor %}
-  {% for warning in load.warnings %}
+  {% for warning in load.warnings + load.replaced(model.unique_id, graph) %}
     {% do exceptions.warn(relation ~ ': ' ~ warning) %}
   {% endfor %}
   {% for name in load.new_keys %}

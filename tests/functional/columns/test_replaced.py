@@ -1,0 +1,174 @@
+"""A type that cannot become another: the old column is kept under another name, the new one has its name."""
+
+import pytest
+
+from tests.functional.duckdb_reader import duckdb_rows
+from tests.functional.harness import PRESERVE, Scenario, sort_rows
+
+RENAMES = {"amount": "amount_old"}
+
+
+def by_spark(scenario: Scenario, name: str = "t") -> list[tuple[object, ...]]:
+    scenario.sql(f"refresh table {scenario.relation(name)}")
+    return sort_rows(scenario.sql(f"select * from {scenario.relation(name)}"))
+
+
+@pytest.mark.core
+def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -> None:
+    models: dict[str, dict[str, object]] = {
+        "delete_insert": {},
+        "keeping": {"removed_columns": "keep"},
+        "merging": {"incremental_strategy": "merge"},
+        "appending": {"incremental_strategy": "append", "unique_key": None},
+        "overwriting": {"incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "p"},
+        "direct": {"publish": "direct"},
+    }
+    for name, config in models.items():
+        scenario.model("select 1 as id, 'ten' as amount, 1 as p union all select 2, 'six', 2", name, **config)
+    scenario.file("models/reader.sql", "select id, Amount from {{ ref('merging') }}")
+    scenario.file("models/other.sql", "select id from {{ ref('merging') }}")
+    scenario.file("models/star.sql", "select * from {{ ref('merging') }}")
+    scenario.run()
+    ids = {name: scenario.field_ids(name) for name in models}
+    for name, config in models.items():
+        scenario.model("select 2 as id, 60 as amount, 2 as p", name, **config)
+    refused = scenario.fail("--select", "merging").message
+    assert (
+        "Column `amount` is string in the table, and the model returns int. Cast it to string in the model, "
+        "or return it under a new name, fill that for old rows, and retire the old name. To keep the old "
+        "column under another name, and have its name for the new type, set `column_renames: "
+        "{amount: amount_old}`: see docs/replace-a-type.md, with four questions to ask first."
+    ) in refused
+
+    for name, config in models.items():
+        scenario.model("select 2 as id, 60 as amount, 2 as p", name, column_renames=RENAMES, **config)
+    run = scenario.run()
+    for name in models:
+        assert scenario.field_ids(name) == {
+            "id": 1,
+            "amount_old": ids[name]["amount"],
+            "p": 3,
+            "amount": 4,
+        }, name
+        assert scenario.types(name)["amount"] == "int"
+        assert scenario.schemas(name) == 2, name
+        first = (1, "ten", 1, None)
+        replaced = {
+            "appending": [(2, "six", 2, None), (2, None, 2, 60)],
+            "keeping": [(2, "six", 2, 60)],
+            "merging": [(2, "six", 2, 60)],
+        }
+        rows = sort_rows([first, *replaced.get(name, [(2, None, 2, 60)])])
+        assert scenario.rows(name) == rows, name
+        assert by_spark(scenario, name) == rows, name
+    assert sort_rows(duckdb_rows(scenario.table("merging"))) == scenario.rows("merging")
+    relation = scenario.relation("merging")
+    for line in (
+        "rename `amount` to `amount_old`",
+        "add column `amount` int",
+        "column `amount_old` is not in the model, rows that are replaced keep its value, new ones get NULL",
+    ):
+        assert f"{relation}: {line}" in run.log
+    assert (
+        f"{relation}: `amount` is a new column of the type int, and the old one is `amount_old` from now on. "
+        "These read the table and name `amount`: model.case.reader. These read all its columns: "
+        "model.case.star. What reads these in turn, and what reads the table from outside of this project, "
+        "is not known."
+    ) in run.log
+
+    # The configuration may stay: nothing is renamed again.
+    again = scenario.run()
+    assert "rename `amount`" not in again.log
+    assert "from now on" not in again.log
+    for name in models:
+        assert scenario.schemas(name) == 2, name
+
+
+def test_nested_fields_chains_and_whole_structs(scenario: Scenario) -> None:
+    scenario.model(
+        "select 1 as id, named_struct('zip', 'a', 'city', 'x') as address, named_struct('y', 1) as s, "
+        "array(named_struct('v', 1)) as l, 'one' as a"
+    )
+    scenario.run()
+    first = scenario.field_ids()
+    new = (
+        "named_struct('zip', 8000, 'city', 'x') as address, 'text' as s, array(named_struct('v', 'b')) as l, "
+    )
+    renames = {"address.zip": "zip_old", "S": "s_old", "l.element.v": "v_old", "a": "a_old"}
+    scenario.model(f"select 2 as id, {new} 2 as a", column_renames=renames)
+    scenario.run()
+    assert scenario.rows() == [
+        (
+            1,
+            {"zip_old": "a", "city": "x", "zip": None},
+            {"y": 1},
+            [{"v_old": 1, "v": None}],
+            "one",
+            None,
+            None,
+        ),
+        (2, {"zip_old": None, "city": "x", "zip": 8000}, None, [{"v_old": None, "v": "b"}], None, "text", 2),
+    ]
+    second = scenario.field_ids()
+    assert (second["s_old"], second["a_old"]) == (first["s"], first["a"])
+    # Once more, by a chain: the oldest moves on.
+    renames |= {"a_old": "a_older"}
+    scenario.model(f"select 3 as id, {new} date'2024-01-01' as a", column_renames=renames)
+    scenario.run()
+    third = scenario.field_ids()
+    assert (third["a_older"], third["a_old"]) == (first["a"], second["a"])
+    assert third["a"] == max(third.values())
+    picked = scenario.sql(
+        f"select id, a_older, a_old, cast(a as string) from {scenario.relation()} order by id"
+    )
+    assert picked == [(1, "one", None, None), (2, None, 2, None), (3, None, None, "2024-01-01")]
+    schemas = scenario.schemas()
+    scenario.run()
+    assert scenario.schemas() == schemas
+    assert scenario.field_ids() == third
+
+
+def test_what_would_lose_rows_or_a_column_is_refused(scenario: Scenario) -> None:
+    scenario.model("select '1' as id, 'x' as amount, 'p' as p", partition_by="p")
+    scenario.run()
+    before = scenario.state()
+    cases: list[tuple[str, dict[str, object], str]] = [
+        (
+            "select 1 as id, 'x' as amount, 'p' as p",
+            {"column_renames": {"id": "id_old"}},
+            "`column_renames` wants `id` (string) to become `id_old`, and the model returns `id` as int, "
+            "which would be a new column. It is the unique_key, and would be NULL in all rows that are "
+            "there: the batch would find none of them, and add its rows beside them. Return it under a new "
+            "name, fill that for old rows, make that the `unique_key`, and retire the old name; or make a "
+            "full refresh.",
+        ),
+        (
+            "select '1' as id, 'x' as amount, 1 as p",
+            {
+                "column_renames": {"p": "p_old"},
+                "incremental_strategy": "insert_overwrite",
+                "unique_key": None,
+                "partition_by": "p",
+            },
+            "The table is partitioned by the old one, and the strategy replaces partitions: all rows of the "
+            "batch would be in the partition NULL.",
+        ),
+        *(
+            (
+                "select '1' as id, 1 as amount, 'p' as p",
+                {"column_renames": RENAMES, "on_schema_change": mode},
+                "which would be a new column. `on_schema_change` lets none be added. Set `on_schema_change: "
+                f"{PRESERVE}` for this run.",
+            )
+            for mode in ("fail", "ignore")
+        ),
+        (
+            "select '1' as id, 1 as amount, 'p' as p",
+            {"column_renames": {"amount": "p"}},
+            "`column_renames` wants `amount` to become `p`, and the table has both.",
+        ),
+    ]
+    for sql, config, text in cases:
+        scenario.model(sql, **config)
+        assert text in scenario.fail().message
+        assert scenario.state() == before
