@@ -55,6 +55,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.types import VariantType
 from dbt.adapters.sparkevolve.iceberg import access
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
@@ -64,7 +65,7 @@ from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql.dml import insert_statement
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import answering, append, columns, mapping, relation, struct
+from tests.unit.helpers import answering, append, array, columns, mapping, relation, struct
 
 Decide = Callable[[Schema, TableFacts], EvolutionPlan]
 
@@ -1146,21 +1147,43 @@ def test_a_busy_catalog_is_asked_again(
     assert raised.value.msg.endswith("None of it was done. Run the model again, or raise `commit_retries`.")
 
 
+def test_variants_are_read_wherever_they_are(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    nested = struct(10, x=StringType(), l=array(20, StringType()), m=mapping(30, LongType(), StringType()))
+    target = make_table(columns("id int, v string, s", s=nested))
+    metadata = Path(other.load_table("db.t").metadata_location.removeprefix("file://"))
+    text = (
+        metadata.read_text()
+        .replace('"string"', '"variant"')
+        .replace('"format-version":2', '"format-version":3')
+    )
+    metadata.write_text(text)
+    variant = VariantType()
+    schema = lake.load(target).schema()
+    assert [f.field_type for f in schema.fields] == [
+        IntegerType(),
+        variant,
+        struct(4, x=variant, l=array(7, variant), m=mapping(8, LongType(), variant)),
+    ]
+    assert schema.model_dump_json().count('"variant"') == 4
+
+
 def test_a_table_that_pyiceberg_cannot_read_is_named(
     lake: IcebergCatalog, other: Catalog, make_table: MakeTable
 ) -> None:
     target = make_table(columns("id int, v string"))
     metadata = Path(other.load_table("db.t").metadata_location.removeprefix("file://"))
-    metadata.write_text(metadata.read_text().replace('"type":"string"', '"type":"variant"'))
+    metadata.write_text(metadata.read_text().replace('"type":"string"', '"type":"future"'))
     with pytest.raises(UnreadableTableError) as caught:
         lake.load(target)
     assert str(caught.value.msg).startswith(
         "`lake`.`db`.`t` is a table of the Iceberg catalog, and PyIceberg cannot read its metadata: "
-        "Unsupported field type: 'variant'. Incremental models and snapshots need that."
+        "Unsupported field type: 'future'. Incremental models and snapshots need that."
     )
     assert (caught.value.relation, caught.value.reason) == (
         "`lake`.`db`.`t`",
-        "Unsupported field type: 'variant'",
+        "Unsupported field type: 'future'",
     )
     assert lake.find_readable(target) is None
     assert "t" in lake.table_names("db")

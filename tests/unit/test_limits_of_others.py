@@ -167,6 +167,13 @@ def test_pyiceberg_does_not_write_format_version_3(tmp_path: Path) -> None:
         catalog.create_table("db.t", schema, properties={"format-version": "3"})
 
 
+def test_pyiceberg_knows_no_variant() -> None:
+    """Read in its source, since a process that has the adapter in it has taught it."""
+    source = inspect.getsource(importlib.import_module("pyiceberg.types"))
+    assert "variant" not in source.lower()
+    assert "IcebergType.handle_primitive_type(v, None)" in source
+
+
 def test_pyiceberg_copies_all_metadata_with_each_transaction(table: Table) -> None:
     changed = update_table_metadata(table.metadata, (SetPropertiesUpdate(updates={"a": "b"}),))
     assert changed.snapshots == table.metadata.snapshots

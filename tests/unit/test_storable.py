@@ -7,13 +7,17 @@ from pyiceberg.types import (
     DecimalType,
     FixedType,
     IntegerType,
+    ListType,
     LongType,
+    MapType,
     NestedField,
     StringType,
     TimeType,
+    UnknownType,
     UUIDType,
 )
 
+from dbt.adapters.sparkevolve.evolution.types import VariantType
 from dbt.adapters.sparkevolve.sql.spark_types import (
     Array,
     Leaf,
@@ -284,3 +288,44 @@ def test_a_query_is_like_its_table_if_what_both_have_is_spelled_and_ordered_alik
     value = struct(11, x=IntegerType())
     table = columns("ID int, s, m", s=inner, m=mapping(9, IntegerType(), value))
     assert is_like(Struct(tuple(fields.items())), table) is expected
+
+
+# Variants
+
+
+VARIANT = Leaf("variant")
+
+
+def test_a_variant_is_stored_as_one_where_the_table_can_have_it() -> None:
+    fields = Struct((("id", INT), ("v", VARIANT), ("s", Struct((("x", VARIANT),)))))
+    found = storable_query(SQL, fields, variants=True)
+    assert (found.sql, found.notes, found.has_variants) == (SQL, (), True)
+    assert not storable_query(SQL, fields).has_variants
+    assert [note.path for note in storable_query(SQL, fields).notes] == [("v",), ("s", "x")]
+
+
+def test_a_variant_in_a_list_is_json_unless_the_table_has_one_there() -> None:
+    """Iceberg 1.12 cannot read a table that has one, unless its lists and maps are read too."""
+    fields = Struct((("l", Array(VARIANT)), ("m", Map(STRING, VARIANT))))
+    found = storable_query(SQL, fields, variants=True)
+    assert [str(note.path) for note in found.notes] == ["('l', 'element')", "('m', 'value')"]
+    assert not found.has_variants
+    table = Schema(
+        NestedField(1, "l", ListType(2, VariantType(), element_required=False), required=False),
+        NestedField(3, "m", MapType(4, StringType(), 5, VariantType()), required=False),
+    )
+    assert storable_query(SQL, fields, table, variants=True).notes == ()
+
+
+def test_a_variant_is_json_where_the_table_has_a_string_and_null_where_it_has_one() -> None:
+    table = Schema(
+        NestedField(1, "v", StringType(), required=False), NestedField(2, "n", VariantType(), required=False)
+    )
+    found = storable_query(SQL, Struct((("v", VARIANT), ("n", VOID))), table, variants=True)
+    assert "to_json(DBT_INTERNAL_MODEL.`v`) as `v`, CAST(NULL AS variant) as `n`" in found.sql
+    assert found.has_variants
+
+
+def test_a_bare_null_is_left_out_where_the_table_has_no_type_either() -> None:
+    table = Schema(NestedField(1, "id", IntegerType()), NestedField(2, "u", UnknownType(), required=False))
+    assert storable_query(SQL, Struct((("id", INT), ("u", VOID))), table).columns == ("id",)

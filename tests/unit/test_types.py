@@ -24,7 +24,9 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
+    VariantType,
     fields_within,
+    has_variant,
     is_safe_upcast,
     is_same,
     is_widening,
@@ -91,7 +93,6 @@ def test_a_nested_timestamp_is_named_in_sql_so_that_no_setting_changes_its_meani
         (TimeType(), "time"),
         (TimestampNanoType(), "timestamp_ns"),
         (TimestamptzNanoType(), "timestamptz_ns"),
-        (UnknownType(), "unknown"),
     ],
 )
 def test_a_type_without_a_spark_name_is_refused_and_shown_by_its_own(
@@ -114,6 +115,34 @@ def test_a_nested_type_without_a_spark_name_is_refused_for_its_part(iceberg_type
         spark_type(iceberg_type)
     assert raised.value.iceberg_type == TimeType()
     assert type_text(iceberg_type) == str(iceberg_type)
+
+
+def test_types_of_format_version_3_have_names_too() -> None:
+    assert spark_type(struct(1, v=VariantType(), u=UnknownType())) == "struct<`v`:variant,`u`:void>"
+    assert VariantType().minimum_format_version() == 3
+
+
+@pytest.mark.parametrize(
+    ("iceberg_type", "expected"),
+    [
+        (VariantType(), True),
+        (array(1, struct(2, v=VariantType())), True),
+        (mapping(1, STRING, VariantType()), True),
+        (struct(1, v=STRING), False),
+    ],
+)
+def test_whether_there_is_a_variant_in_a_type(iceberg_type: IcebergType, expected: bool) -> None:
+    assert has_variant(iceberg_type) is expected
+
+
+@pytest.mark.parametrize("wanted", [INT, STRING, TYPES["timestamp"], DecimalType(38, 9), VariantType()])
+def test_a_column_without_a_type_takes_any_primitive_one(wanted: IcebergType) -> None:
+    assert is_widening(UnknownType(), wanted)
+
+
+@pytest.mark.parametrize("wanted", [UnknownType(), array(1, INT), struct(1, x=INT), TimeType()])
+def test_a_column_without_a_type_takes_no_other(wanted: IcebergType) -> None:
+    assert not is_widening(UnknownType(), wanted)
 
 
 PRIMITIVES: list[IcebergType] = [

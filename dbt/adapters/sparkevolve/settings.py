@@ -13,7 +13,11 @@ from typing import Any, Protocol
 from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError, VariableError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
-from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY, property_text
+from dbt.adapters.sparkevolve.evolution.table_properties import (
+    COMMENT_PROPERTY,
+    FORMAT_VERSION,
+    property_text,
+)
 
 
 class Strategy(str, Enum):
@@ -398,8 +402,8 @@ class IncrementalSettings:
         _one_of("string", "fail"),
         "string",
         "`string`",
-        "a type that Iceberg lacks (intervals, TIME, VARIANT, strings with a collation) is stored as "
-        "string, with a warning; `fail` refuses",
+        "a type that the table's format lacks (intervals, TIME, strings with a collation, VARIANT before "
+        "version 3) is stored as string, with a warning; `fail` refuses",
         null_is_unset=False,
     )
     column_renames: Mapping[str, str] = _setting(
@@ -642,6 +646,12 @@ class IncrementalSettings:
     def keeps_removed(self) -> bool:
         """Whether what the model no longer returns is read again from the rows that the batch replaces."""
         return self.strategy == Strategy.DELETE_INSERT and self.removed_columns == "keep"
+
+    @property
+    def format_version(self) -> int | None:
+        """The version of Iceberg's table format that a new table gets; None if the model does not say."""
+        text = self.tblproperties.get(FORMAT_VERSION, "").strip()
+        return int(text) if text.isascii() and text.isdigit() else None
 
     @property
     def replacing(self) -> tuple[tuple[str, ...], str]:

@@ -64,6 +64,7 @@ from dbt.adapters.sparkevolve.evolution.types import (
     children,
     fields_within,
     has_map,
+    has_variant,
     is_safe_upcast,
     is_same,
     is_widening,
@@ -158,7 +159,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     planner.refusals.extend(
         refusals.key_not_comparable((f.name,), f.field_type, policy.key_setting)
         for f in source.fields
-        if fold(f.name) in wanted and has_map(f.field_type)
+        if fold(f.name) in wanted and (has_map(f.field_type) or has_variant(f.field_type))
     )
     if planner.refusals:
         return EvolutionPlan(refusals=tuple(planner.refusals))

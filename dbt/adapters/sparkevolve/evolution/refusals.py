@@ -8,7 +8,7 @@ from pyiceberg.types import IcebergType
 from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.evolution.types import has_map, type_text
 
 
 @dataclass(frozen=True)
@@ -146,12 +146,12 @@ def key_not_in_table(missing: tuple[str, ...], setting: str) -> Refusal:
 
 
 def key_not_comparable(path: Path, type_: IcebergType, setting: str) -> Refusal:
-    """Rows are to be found by a map, or by what has a map in it, which Spark does not compare."""
+    """Rows are to be found by a map or a variant, or by what has one in it: Spark does not compare them."""
     return Refusal(
         columns=(".".join(path),),
         types=(type_text(type_),),
         reason=f"The {setting} {path_text(path)} is of type {type_text(type_)}, and Spark cannot compare "
-        "maps: no row can be found by it.",
+        f"{'maps' if has_map(type_) else 'variants'}: no row can be found by it.",
         remedy=f"Change the `{setting}`, or return another column from the model, such as "
         f"`to_json({path_text(path)})`, and use that.",
     )

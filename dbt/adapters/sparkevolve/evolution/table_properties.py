@@ -9,6 +9,7 @@ from dbt.adapters.sparkevolve.evolution.column_properties import NAME_MAPPING
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 
 FORMAT_VERSION = "format-version"
+FIRST_WITH_VARIANTS = 3
 # What Spark shows as the comment of a table.
 COMMENT_PROPERTY = "comment"
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.

@@ -1,6 +1,7 @@
 """Iceberg types: how one is written in Spark SQL, and which one can hold the values of another."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 from pyiceberg.types import (
     BinaryType,
@@ -16,14 +17,29 @@ from pyiceberg.types import (
     LongType,
     MapType,
     NestedField,
+    PrimitiveType,
     StringType,
     StructType,
     TimestampType,
     TimestamptzType,
+    UnknownType,
     UUIDType,
 )
 
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote
+
+VARIANT: Literal["variant"] = "variant"
+
+
+class VariantType(PrimitiveType):
+    """Iceberg's `variant`, of format version 3, which PyIceberg 0.12 does not know."""
+
+    root: Literal["variant"] = VARIANT
+
+    def minimum_format_version(self) -> Literal[3]:
+        """Return the first format version that has it."""
+        return 3
+
 
 # Iceberg's "timestamp" has no zone and is Spark's timestamp_ntz; Iceberg's "timestamptz" is Spark's
 # timestamp, which SQL has to name timestamp_ltz: under `spark.sql.timestampType` the word `timestamp` may
@@ -40,6 +56,8 @@ _SPARK_NAMES: dict[type[IcebergType], str] = {
     UUIDType: "string",
     FixedType: "binary",
     BinaryType: "binary",
+    UnknownType: "void",
+    VariantType: VARIANT,
 }
 
 # How many decimal digits the integers of a type can have.
@@ -149,9 +167,13 @@ def is_safe_upcast(source: IcebergType, target: IcebergType) -> bool:
 def is_widening(old: IcebergType, new: IcebergType) -> bool:
     """Tell whether a column of the type ``old`` may become ``new`` without rewriting any data.
 
-    These three are what the table spec allows in format version 2 ("Schema Evolution", type promotion).
-    PyIceberg 0.12 accepts more, a changed decimal scale among it, after which old data is read wrong.
+    Three are what the table spec allows in format version 2 ("Schema Evolution", type promotion). Of what
+    version 3 adds, a column without a type gets one: it has no values yet. Iceberg 1.12 refuses the other, a
+    date that becomes a timestamp. PyIceberg 0.12 accepts more, a changed decimal scale among it, after which
+    old data is read wrong.
     """
+    if isinstance(old, UnknownType):
+        return new.is_primitive and not isinstance(new, UnknownType) and has_spark_type(new)
     if isinstance(old, DecimalType) and isinstance(new, DecimalType):
         return old.scale == new.scale and old.precision < new.precision
     if isinstance(old, IntegerType):
@@ -208,3 +230,9 @@ def fields_within(iceberg_type: IcebergType) -> Iterator[tuple[Path, NestedField
 def has_map(iceberg_type: IcebergType) -> bool:
     """Tell whether a type is a map or has one in it."""
     return isinstance(iceberg_type, MapType) or any(has_map(f.field_type) for f in children(iceberg_type))
+
+
+def has_variant(iceberg_type: IcebergType) -> bool:
+    """Tell whether a type is a variant or has one in it."""
+    inside = (has_variant(f.field_type) for f in children(iceberg_type))
+    return isinstance(iceberg_type, VariantType) or any(inside)

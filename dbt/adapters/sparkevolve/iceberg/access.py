@@ -32,10 +32,12 @@ from dbt.adapters.sparkevolve.iceberg.newer_format import (
     with_commits_in_spark,
 )
 from dbt.adapters.sparkevolve.iceberg.outages import Watch
+from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
 from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, what_is_invalid
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
 
 logger = AdapterLogger("SparkEvolve")
+let_pyiceberg_read_variants()
 
 
 class CatalogAccess:

@@ -39,6 +39,8 @@ class Node:
         outcome: what is visible already, and what is still to be done; None before that.
         gone: the table that dbt compiled the model for, if it is not there any more.
         table: the node's table as it was after the pre-hooks, until the load has begun with it.
+        format_version: the table format's version of that; None if there is no table.
+        stages_variants: whether what it stages has variants, which only format version 3 has.
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay. A full
             refresh that failed half-way is retried with its `--full-refresh`, and dbt would run the first of
             the batches that are left as one: it would replace all that the others have loaded.
@@ -54,6 +56,8 @@ class Node:
     outcome: Outcome | None = None
     gone: SparkEvolveRelation | None = None
     table: LoadedTable | None = None
+    format_version: int | None = None
+    stages_variants: bool = False
     is_continued: bool = False
     changed: list[str] = field(default_factory=list)
     explanation: Exception | None = None

@@ -43,7 +43,9 @@ class Preview:
             NotIcebergError: the profile's catalog has no such Iceberg table.
             EvolutionRefusedError: Spark cannot read the table, since it has no such type.
         """
-        schema = self._catalog.load(target).schema()
+        table = self._catalog.load(target)
+        self._node.format_version = table.metadata.format_version
+        schema = table.schema()
         refuse_unreadable(target, schema)
         return schema
 

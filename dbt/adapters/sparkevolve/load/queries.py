@@ -9,6 +9,8 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
+from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS
+from dbt.adapters.sparkevolve.evolution.types import has_variant
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.strategies import window_refusals
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -56,8 +58,10 @@ class Queries:
             UnreadableQueryError: the types of the columns cannot be told.
         """
         columns = self._columns(target, sql)
-        query = storable.storable_query(sql, columns, table, settings.column_renames)
+        variants = self._takes_variants(settings, table)
+        query = storable.storable_query(sql, columns, table, settings.column_renames, variants=variants)
         self._node.nulls = query.nulls
+        self._node.stages_variants = query.has_variants
         found = list(check_source_names(query.columns, *settings.replacing))
         found += window_refusals(columns, settings)
         lacking = [note for note in query.notes if note.type != "void"]
@@ -109,7 +113,8 @@ class Queries:
         compared = columns if check_cols == "all" else [names.unquote(str(name)) for name in check_cols]
         if any(names.fold(name) not in spelled for name in compared):
             return "(true)"  # as dbt has it, each row has a new version since there is a new column
-        return snapshots.snapshot_row_changed([spelled[names.fold(name)] for name in compared])
+        variants = {f.name for f in table.fields if has_variant(f.field_type)}
+        return snapshots.snapshot_row_changed([spelled[names.fold(name)] for name in compared], variants)
 
     def stored_columns(self, target: SparkEvolveRelation, sql: str) -> list[tuple[str, str]]:
         """Return the names of a query's columns, and the types that a table made from it has for them.
@@ -128,6 +133,11 @@ class Queries:
         # As a whole word: a table `t` is not in each plan, and its model would be computed again for nothing.
         word = rf"(?<!\w){re.escape(names.fold(str(target.identifier)))}(?!\w)"
         return re.search(word, names.fold(plan)) is not None
+
+    def _takes_variants(self, settings: IncrementalSettings, table: Schema | None) -> bool:
+        """Tell whether the model's table can have variants: the one that is there, or the one to be made."""
+        version = self._node.format_version if table is not None else settings.format_version
+        return version is not None and version >= FIRST_WITH_VARIANTS and not self._is_hive
 
     def _columns(self, target: SparkEvolveRelation, sql: str) -> spark_types.Struct:
         found, json = self._spark.columns_of(spark_types.no_rows(sql))

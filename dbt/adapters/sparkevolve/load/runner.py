@@ -143,6 +143,7 @@ class LoadRunner:
         """
         table, self._node.table = self._node.table, None
         base = self._catalog.base(target, lambda: self._spark.setting("spark.wap.branch"), table)
+        self._node.format_version = base.table.metadata.format_version
         if is_wap_enabled(base.table) and self._spark.setting("spark.wap.id") is not None:
             raise NotOnBranchError(
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"

@@ -1,6 +1,6 @@
 """The SQL of dbt's snapshots: the MERGE of their changes, and how rows of both sides are compared."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.projection import (
@@ -68,11 +68,16 @@ def conforming_query(sql: str, names: Sequence[str], columns: Sequence[Projected
     return f"select {', '.join(items)} from (\n{sql}\n) as {SOURCE_ALIAS}"
 
 
-def snapshot_row_changed(names: Sequence[str]) -> str:
+def snapshot_row_changed(names: Sequence[str], variants: Collection[str] = ()) -> str:
     """Return the condition that a row of a dbt snapshot's query differs from the version that is valid now.
 
     Args:
         names: the columns to compare, one or more, as both sides have them.
+        variants: those of them that are variants or have some in them, which Spark compares as JSON only.
     """
-    compared = (f"snapshotted_data.{quote(name)} <=> source_data.{quote(name)}" for name in names)
+
+    def value(side: str, name: str) -> str:
+        return f"to_json({side}.{quote(name)})" if name in variants else f"{side}.{quote(name)}"
+
+    compared = (f"{value('snapshotted_data', name)} <=> {value('source_data', name)}" for name in names)
     return f"(not ({' and '.join(compared)}))"

@@ -3,17 +3,26 @@
 Spark has types that Iceberg's format version 2 lacks: intervals, TIME, VARIANT and others, which are stored
 as string, and ``void``, the type of a bare NULL, which is stored as the type that the table has in its place,
 or left out: there is no type to store it as.
+
+Format version 3 has variants. In lists and maps they are stored as string there too: Iceberg 1.12 writes
+them, and then reads no other column of such a table without its lists and maps.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.types import IcebergType, ListType, MapType, StringType, StructType, UnknownType
 
 from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.renames import new_names
-from dbt.adapters.sparkevolve.evolution.types import has_spark_type, spark_type
+from dbt.adapters.sparkevolve.evolution.types import (
+    VARIANT,
+    VariantType,
+    has_spark_type,
+    has_variant,
+    spark_type,
+)
 from dbt.adapters.sparkevolve.sql.spark_types import MODEL_ALIAS, Array, Leaf, Map, SparkType, Struct
 
 _NO_FIELDS = "struct<>"
@@ -55,16 +64,23 @@ class StorableQuery:
         columns: the names that it returns.
         notes: what is different, but for bare NULLs that are stored as what the table has there.
         nulls: those of the columns that hold nothing but NULL.
+        has_variants: whether some of what it returns are variants.
     """
 
     sql: str
     columns: tuple[str, ...]
     notes: tuple[Note, ...] = ()
     nulls: tuple[str, ...] = ()
+    has_variants: bool = False
 
 
 def storable_query(
-    sql: str, columns: Struct, table: Schema | None = None, renames: Mapping[str, str] | None = None
+    sql: str,
+    columns: Struct,
+    table: Schema | None = None,
+    renames: Mapping[str, str] | None = None,
+    *,
+    variants: bool = False,
 ) -> StorableQuery:
     """Return a query with the columns of ``sql`` in types that Iceberg can store.
 
@@ -75,8 +91,9 @@ def storable_query(
         columns: the types of its columns.
         table: the schema of the table that the rows are for, if there is one.
         renames: new last name by the path of a column or field, as the user wrote them: this run makes them.
+        variants: whether the table can have variants.
     """
-    rewriter = _Rewriter(new_names(table, renames or {}) if table is not None else {})
+    rewriter = _Rewriter(new_names(table, renames or {}) if table is not None else {}, variants)
     chosen: dict[int, str] = {}
     in_table = table.as_struct() if table is not None else None
     for index, (name, type_) in enumerate(columns.fields):
@@ -88,17 +105,19 @@ def storable_query(
     notes = tuple(note for note in rewriter.notes if not note.stored_as)
     if not rewriter.notes or not chosen:
         # Without any column left there is nothing to select; the model's own query is not used then.
-        return StorableQuery(sql, names, notes)
+        return StorableQuery(sql, names, notes, has_variants=rewriter.has_variants)
     nulls = tuple(note.path[0] for note in rewriter.notes if note.stored_as and len(note.path) == 1)
     text = f"select {', '.join(chosen.values())} from (\n{sql}\n) as {MODEL_ALIAS}"
-    return StorableQuery(text, names, notes, nulls)
+    return StorableQuery(text, names, notes, nulls, rewriter.has_variants)
 
 
 class _Rewriter:
     """Writes the expressions of values in storable types, and notes what is different in them."""
 
-    def __init__(self, renames: Mapping[int, str]) -> None:
+    def __init__(self, renames: Mapping[int, str], variants: bool) -> None:
         self.notes: list[Note] = []
+        self.has_variants = False
+        self._takes_variants = variants
         self._renames = renames
         self._places: dict[int, dict[str, IcebergType]] = {}
 
@@ -124,7 +143,7 @@ class _Rewriter:
             depth: how many lambdas enclose it.
         """
         if isinstance(type_, Leaf):
-            return self._leaf(value, type_, path, place)
+            return self._leaf(value, type_, path, place, depth)
         before = len(self.notes)
         if isinstance(type_, Array):
             variable = f"element_{depth}"
@@ -137,16 +156,29 @@ class _Rewriter:
             rebuilt = self._struct(value, type_, path, place, depth)
         return value if len(self.notes) == before else rebuilt
 
-    def _leaf(self, value: str, type_: Leaf, path: tuple[str, ...], place: IcebergType | None) -> str | None:
+    def _leaf(
+        self, value: str, type_: Leaf, path: tuple[str, ...], place: IcebergType | None, depth: int
+    ) -> str | None:
         if type_.is_storable:
             return value
+        if type_.text == VARIANT and self._takes_variant(place, depth):
+            self.has_variants = True
+            return value
         if type_.is_void:
-            stored_as = spark_type(place) if place is not None and has_spark_type(place) else ""
+            has_type = place is not None and has_spark_type(place) and not isinstance(place, UnknownType)
+            stored_as = spark_type(place) if place is not None and has_type else ""
+            if place is not None and has_variant(place):
+                self.has_variants = True
             self.notes.append(Note(path, type_.text, stored_as))
             return f"CAST(NULL AS {stored_as})" if stored_as else None
         self.notes.append(Note(path, type_.text))
         # A cast would take the quotes off a string in a variant.
-        return f"to_json({value})" if type_.text == "variant" else f"cast({value} as string)"
+        return f"to_json({value})" if type_.text == VARIANT else f"cast({value} as string)"
+
+    def _takes_variant(self, place: IcebergType | None, depth: int) -> bool:
+        """Tell whether the table has a variant in its place, or gets one."""
+        is_new = self._takes_variants and depth == 0 and not isinstance(place, StringType)
+        return is_new or isinstance(place, VariantType)
 
     def _map(
         self, value: str, type_: Map, path: tuple[str, ...], place: IcebergType | None, depth: int

@@ -1,0 +1,116 @@
+"""Columns of the type VARIANT, which a table of format version 3 keeps and one of version 2 has as JSON."""
+
+import pytest
+
+from tests.functional.harness import Scenario
+
+V3 = {"format-version": "3"}
+MODES = dict.fromkeys(("write.delete.mode", "write.merge.mode", "write.update.mode"), "merge-on-read")
+FIRST = """select id, parse_json(v) as v, named_struct('x', parse_json(v)) as s, array(parse_json(v)) as l
+  from values (1, '{"a": 1}'), (2, '[2]') as t(id, v)"""
+THEN = """select 2 as id, parse_json('"q"') as w,
+  named_struct('x', parse_json('7'), 'y', parse_json('8')) as s, array(parse_json('9')) as l"""
+
+
+def read(scenario: Scenario) -> list[tuple[object, ...]]:
+    scenario.sql(f"refresh table {scenario.relation()}")
+    columns = [f"to_json({c})" if c in "vw" else c for c in scenario.columns() if c in ("id", "v", "w")]
+    nested = "to_json(s.x), l[0]"
+    return scenario.sql(f"select {', '.join(columns)}, {nested} from {scenario.relation()} order by id")
+
+
+@pytest.mark.parametrize("strategy", ["delete+insert", "merge", "append", "insert_overwrite"])
+def test_a_variant_stays_one(scenario: Scenario, strategy: str) -> None:
+    keyed = strategy in ("delete+insert", "merge")
+    chosen = {"incremental_strategy": strategy, "unique_key": "id" if keyed else None}
+    scenario.model(FIRST, tblproperties={**V3, **MODES}, audits=["id > 0"], **chosen)
+    scenario.run()
+    assert scenario.types() == {
+        "id": "int",
+        "v": "variant",
+        "s": "struct<5: x: optional variant>",
+        "l": "list<string>",
+    }
+    first = [(1, '{"a":1}', '{"a":1}', '{"a":1}'), (2, "[2]", "[2]", "[2]")]
+    assert read(scenario) == first
+    # The key is there; v is padded, w is new, and so is a field that the struct gets.
+    scenario.model(
+        THEN,
+        tblproperties={**V3, **MODES},
+        audits=["to_json(w) = '\"q\"'"],
+        **chosen,
+    )
+    scenario.run()
+    assert scenario.types()["w"] == "variant"
+    assert scenario.types()["s"] == "struct<5: x: optional variant, 7: y: optional variant>"
+    added = (2, None, '"q"', "7", "9")
+    old = [(*row[:2], None, *row[2:]) for row in first]
+    if strategy == "insert_overwrite":
+        assert read(scenario) == [added]
+    elif keyed:
+        assert read(scenario) == [old[0], (2, "[2]", *added[2:]) if strategy == "merge" else added]
+    else:
+        assert sorted(read(scenario), key=str) == sorted([*old, added], key=str)
+    assert list(scenario.table().metadata.refs) == ["main"]
+
+
+def test_a_variant_is_json_where_it_cannot_be_one(scenario: Scenario) -> None:
+    sql = "select 1 as id, parse_json('[1]') as v"
+    scenario.model(sql, "v2")
+    scenario.model("select 1 as id, '[0]' as v", "texts", tblproperties=V3)
+    scenario.model(sql, "key", tblproperties=V3, unique_key="v")
+    scenario.run("--select", "v2", "texts")
+    assert scenario.rows("v2") == [(1, "[1]")]
+    scenario.model(sql, "texts", tblproperties=V3)
+    scenario.run("--select", "v2", "texts")
+    assert (scenario.types("texts"), scenario.rows("texts")) == ({"id": "int", "v": "string"}, [(1, "[1]")])
+    scenario.sql(f"create table {scenario.relation('key')} tblproperties ('format-version' = '3') as {sql}")
+    message = scenario.fail("--select", "key").message
+    assert "The unique_key `v` is of type variant, and Spark cannot compare variants" in message
+    assert "such as `to_json(`v`)`" in message
+
+
+def test_iceberg_reads_no_variant_in_a_list(scenario: Scenario) -> None:
+    """So that a table gets none."""
+    scenario.sql(f"create schema lake.{scenario.schema}")
+    sql = "select 1 as id, array(parse_json('1')) as v"
+    scenario.sql(f"create table {scenario.relation()} tblproperties ('format-version' = '3') as {sql}")
+    assert scenario.types() == {"id": "int", "v": "list<variant>"}
+    with pytest.raises(Exception, match="Only non-nested columns are supported for vectorized reads"):
+        scenario.sql(f"select id from {scenario.relation()}")
+
+
+def test_a_snapshot_of_variants_is_of_their_json(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, parse_json('1') as v", "src", materialized="view", unique_key=None)
+    scenario.file(
+        "snapshots/s.sql",
+        "{% snapshot s %}{{ config(target_schema=target.schema, unique_key='id', strategy='check', "
+        "check_cols='all', tblproperties={'format-version': '3'}) }}"
+        "select * from {{ ref('src') }}{% endsnapshot %}",
+    )
+    for value in ("1", "1", "2"):
+        scenario.model(
+            f"select 1 as id, parse_json('{value}') as v", "src", materialized="view", unique_key=None
+        )
+        assert scenario.dbt("build").success
+    assert scenario.types("s")["v"] == "variant"
+    found = f"select to_json(v), dbt_valid_to is null from {scenario.relation('s')} order by 1"
+    assert scenario.sql(found) == [("1", False), ("2", True)]
+
+
+def test_a_column_without_a_type_gets_one(scenario: Scenario, method: str) -> None:
+    scenario.sql(f"create schema if not exists lake.{scenario.schema}")
+    scenario.sql(
+        f"create table {scenario.relation()} (id int, u void) using iceberg "
+        "tblproperties ('format-version' = '3')"
+    )
+    scenario.model("select 1 as id, null as u", tblproperties=V3)
+    scenario.run()
+    assert scenario.types() == {"id": "int", "u": "unknown"}
+    if method != "session":
+        return  # Spark's ALTER TABLE refuses it
+    scenario.model("select 2 as id, 'x' as u", tblproperties=V3)
+    scenario.run()
+    assert (scenario.types(), scenario.field_ids()) == ({"id": "int", "u": "string"}, {"id": 1, "u": 2})
+    assert scenario.rows() == [(1, None), (2, "x")]
+    assert scenario.sql(f"select * from {scenario.relation()} order by id") == [(1, None), (2, "x")]
