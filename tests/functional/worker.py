@@ -23,6 +23,7 @@ _STATEMENTS = {
     "inserted": "insert into `lake`.`[^`]+`.`{}`.`branch_",
     "merged": "merge into `lake`.`[^`]+`.`{}`.`branch_",
     "overwritten": "insert overwrite `lake`.`[^`]+`.`{}`.`branch_",
+    "letters written": "insert into `lake`.`[^`]+`.`{}_dlt`.`branch_",
 }
 # Methods of the catalog before or after which it may be stopped.
 _CALLS = {
@@ -30,7 +31,9 @@ _CALLS = {
     "publishing": ("publish", "before"),
     "published": ("publish", "after"),
 }
-STEPS = (*_STATEMENTS, *_CALLS)
+# The same of a model's dead letters.
+_LETTERS = {"letters published": ("publish", "after")}
+STEPS = (*_STATEMENTS, *_CALLS, *_LETTERS)
 _LONGEST_SECONDS = 300.0
 
 
@@ -157,12 +160,14 @@ def _prepare_stops(command: Command) -> None:
         real = getattr(IcebergCatalog, name)
 
         def call(self: IcebergCatalog, relation: Any, *args: Any, **kwargs: Any) -> Any:
-            step = _CALLS.get(command.stops.get(relation.identifier, ""))
+            model = relation.identifier.removesuffix("_dlt")
+            calls = _CALLS if model == relation.identifier else _LETTERS
+            step = calls.get(command.stops.get(model, ""))
             if step == (name, "before"):
-                arrive(relation.identifier)
+                arrive(model)
             answer = real(self, relation, *args, **kwargs)
             if step == (name, "after"):
-                arrive(relation.identifier)
+                arrive(model)
             return answer
 
         setattr(IcebergCatalog, name, call)

@@ -36,6 +36,9 @@ def test_a_model_that_sets_nothing_has_the_defaults() -> None:
         removed_columns="null",
         publish="branch",
         audits=(),
+        on_bad_rows="fail",
+        dead_letter_suffix="_dlt",
+        dead_letter_limit=None,
         full_refresh_schema="keep",
         type_widening=True,
         relax_not_null=True,
@@ -64,6 +67,9 @@ def test_a_model_that_sets_nothing_has_the_defaults() -> None:
         defaults={},
         contrary_defaults=(),
         keep_defaults=False,
+        row_audits=(),
+        letter_key=(),
+        merges=False,
         snapshot_columns={},
         valid_to_current=None,
     )
@@ -146,7 +152,11 @@ CHOICES = {
     "nested_evolution": "true, false",
     "commit_retries": "whole numbers from 0",
     "incremental_predicates": "a SQL condition, a list of SQL conditions",
-    "audits": "a SQL condition, a list of SQL conditions",
+    "audits": "a SQL condition, a list of SQL conditions, each maybe as `{sql: condition, severity: row}` "
+    "(or `run`)",
+    "on_bad_rows": "fail, dead_letter",
+    "dead_letter_suffix": "letters from A to Z, digits and underscores, at least one",
+    "dead_letter_limit": "a number of rows, such as 100, or a part of the batch, such as '5%'",
 }
 NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
 SHAPES = {
@@ -189,6 +199,28 @@ SHAPES = {
         ("audits", "", '""'),
         ("audits", ["a > 0", " "], '["a > 0", " "]'),
         ("audits", ["a > 0", 1], '["a > 0", 1]'),
+        ("audits", {"a > 0": 1}, '{"a > 0": 1}'),
+        ("audits", [{"sql": "a > 0", "severity": "rows"}], '[{"sql": "a > 0", "severity": "rows"}]'),
+        ("audits", [{"sql": " ", "severity": "row"}], '[{"sql": " ", "severity": "row"}]'),
+        ("audits", {"severity": "row"}, '{"severity": "row"}'),
+        ("on_bad_rows", "skip", '"skip"'),
+        ("on_bad_rows", None, "null"),
+        ("on_bad_rows", True, "true"),
+        ("dead_letter_suffix", "", '""'),
+        ("dead_letter_suffix", None, "null"),
+        ("dead_letter_suffix", "_dlt`; drop table x", '"_dlt`; drop table x"'),
+        ("dead_letter_suffix", "/../x", '"/../x"'),
+        ("dead_letter_suffix", " ", '" "'),
+        ("dead_letter_suffix", "_dlt\n", '"_dlt\\n"'),
+        ("dead_letter_suffix", "__dbt_tmp_0123456789ab", '"__dbt_tmp_0123456789ab"'),
+        ("dead_letter_suffix", 5, "5"),
+        ("dead_letter_limit", -1, "-1"),
+        ("dead_letter_limit", True, "true"),
+        ("dead_letter_limit", 1.5, "1.5"),
+        ("dead_letter_limit", "101%", '"101%"'),
+        ("dead_letter_limit", "-5%", '"-5%"'),
+        ("dead_letter_limit", "many", '"many"'),
+        ("dead_letter_limit", "", '""'),
     ],
 )
 def test_a_value_that_is_none_of_those_allowed_is_refused(key: str, value: object, shown: str) -> None:
@@ -386,6 +418,7 @@ def test_each_setting_says_what_it_is_for() -> None:
         *("add_columns", "frozen", "bookkeeping", "keep_table_type", "snapshot_columns", "valid_to_current"),
         "frozen_for",
         *("defaults", "contrary_defaults", "keep_defaults"),
+        *("row_audits", "letter_key", "merges"),
     }
     assert len({setting.key for setting in DOCUMENTED}) == len(DOCUMENTED)
     assert [setting.key for setting in DOCUMENTED if not (setting.meaning and setting.default_text)] == []
@@ -404,6 +437,7 @@ NO_MAPPING = SCALARS | st.text(min_size=1) | st.lists(SCALARS, min_size=1)
 WRONG = {
     **dict.fromkeys([*CHOICES, *SHAPES], NO_TEXT),
     **dict.fromkeys(("type_widening", "relax_not_null", "nested_evolution"), st.integers() | st.text()),
+    "dead_letter_limit": st.integers(max_value=-1) | st.booleans() | st.lists(st.integers()),
     "commit_retries": st.integers(max_value=-1) | st.booleans() | st.text() | st.lists(st.integers()),
     **dict.fromkeys(("tblproperties", "options", "column_renames", "column_defaults"), NO_MAPPING),
 }
@@ -451,3 +485,55 @@ def test_a_variable_that_is_neither_is_refused(value: object, shown: str) -> Non
         "`--vars 'sparkevolve_freeze_schema: true'`, or leave it out. Nothing was built."
     )
     assert (raised.value.variable, raised.value.value) == ("sparkevolve_freeze_schema", value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "most", "of"),
+    [
+        (0, 0, 1000),
+        (100, 100, 1000),
+        ("100", 100, 1000),
+        ("5%", 50, 1000),
+        ("2.5 %", 25, 1000),
+        ("0%", 0, 10),
+    ],
+)
+def test_a_limit_of_bad_rows_is_a_number_or_a_part(limit: object, most: int, of: int) -> None:
+    found = settings({"on_bad_rows": "dead_letter", "dead_letter_limit": limit}).dead_letter_limit
+    assert found is not None
+    assert [found.is_exceeded(bad, of) for bad in (most, most + 1)] == [False, True]
+
+
+def test_row_audits_set_rows_aside_only_with_dead_letters() -> None:
+    audits = [
+        "a > 0",
+        {"sql": "b > 0", "severity": "row"},
+        {"sql": "c > 0", "severity": "run"},
+        {"sql": "d > 0"},
+    ]
+    aside = settings({"audits": audits, "on_bad_rows": "dead_letter"})
+    assert (aside.audits, aside.row_audits) == (("a > 0", "c > 0", "d > 0"), ("b > 0",))
+    stops = settings({"audits": audits})
+    assert (stops.audits, stops.row_audits) == (("a > 0", "b > 0", "c > 0", "d > 0"), ())
+    # They are checked before any row is written.
+    direct = {"publish": "direct", "audits": audits[1:2]}
+    assert settings({**direct, "on_bad_rows": "dead_letter"}).row_audits == ("b > 0",)
+    with pytest.raises(SettingsConflictError):
+        settings(direct)
+
+
+def test_a_letter_is_known_by_the_key_whatever_the_strategy() -> None:
+    config = {"on_bad_rows": "dead_letter", "unique_key": "id"}
+    for strategy, merges in (("append", False), ("delete+insert", False), ("merge", True)):
+        found = settings({**config, "incremental_strategy": strategy})
+        assert (found.letter_key, found.merges) == (("id",), merges)
+        assert settings({**config, "incremental_strategy": strategy}, full_refresh=True).merges is merges
+
+
+def test_a_snapshot_has_no_dead_letters() -> None:
+    with pytest.raises(SettingsConflictError) as error:
+        IncrementalSettings.from_config({"on_bad_rows": "dead_letter"}, "snapshot.case.s")
+    assert error.value.msg == (
+        "on_bad_rows is 'dead_letter' in snapshot.case.s, and a snapshot has no dead letters: a row without "
+        "its version would look deleted in the next run. Leave it out."
+    )

@@ -782,6 +782,44 @@ class TableChangedError(SparkEvolveError):
         self.columns = tuple(columns)
 
 
+class DeadLetterTableError(SparkEvolveError):
+    """Rows that cannot be placed cannot be set aside either: their table is none that holds dead letters.
+
+    Attributes:
+        relation: the rendered name of the table for dead letters.
+        target: the rendered name of the model's table.
+    """
+
+    def __init__(self, relation: str, target: str, why: str) -> None:
+        super().__init__(
+            f"Bad rows of {target} would go to {relation}, and {why}. Set another `dead_letter_suffix`, or "
+            "move what is there. Nothing was written."
+        )
+        self.relation = relation
+        self.target = target
+
+
+class TooManyBadRowsError(SparkEvolveError):
+    """A batch has more rows that cannot be placed than its model allows.
+
+    Attributes:
+        relation: the rendered name of the model's table.
+        bad: how many rows cannot be placed.
+        rows: how many rows the batch has.
+        limit: the model's `dead_letter_limit`.
+    """
+
+    def __init__(self, relation: str, bad: int, rows: int, limit: str, reasons: str) -> None:
+        super().__init__(
+            f"{bad} of {rows} rows cannot be placed in {relation}, and dead_letter_limit is {limit}. No row "
+            f"was written, neither to the table nor to its dead letters. By reason:\n{reasons}"
+        )
+        self.relation = relation
+        self.bad = bad
+        self.rows = rows
+        self.limit = limit
+
+
 class AuditError(SparkEvolveError):
     """Loaded rows do not satisfy the audits of a model; they were not published.
 

@@ -29,6 +29,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.restore import Restored
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
+from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
@@ -123,6 +124,7 @@ class SparkEvolveAdapter(SparkAdapter):
         """Clean up after a node, and say in its error, if it has one, what had been done."""
         exc = sys.exc_info()[1]
         end_node()
+        DeadLetters(self.catalog, self._spark, context).give_back(exc)
         Batches(self.catalog, self, context).give_back()
         explained = context.explained(exc) if isinstance(exc, Exception) else exc
         if explained is not None and explained is not exc:

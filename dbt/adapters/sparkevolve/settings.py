@@ -4,9 +4,11 @@ To add one, add a field to ``IncrementalSettings``, made with ``_setting``. A te
 table of the documentation.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol
 
@@ -146,6 +148,80 @@ def _are_conditions(value: object) -> bool:
     return isinstance(value, str | list | tuple) and _are_names(value)
 
 
+class RowAudit(str):
+    """An audit that tells bad rows from good ones, and stops nothing, where bad rows are set aside."""
+
+    __slots__ = ()
+
+
+def _is_audit(value: object) -> bool:
+    if not isinstance(value, Mapping):
+        return _is_name(value)
+    return (
+        set(value) in ({"sql"}, {"sql", "severity"})
+        and _is_name(value["sql"])
+        and value.get("severity", "run") in ("run", "row")
+    )
+
+
+def _are_audits(value: object) -> bool:
+    return _is_audit(value) or (isinstance(value, list | tuple) and all(map(_is_audit, value)))
+
+
+def _audit(value: Any) -> str:
+    if not isinstance(value, Mapping):
+        return str(value)
+    return RowAudit(value["sql"]) if value.get("severity") == "row" else str(value["sql"])
+
+
+def _audit_texts(value: Any) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str | Mapping) else value or ()
+    return tuple(map(_audit, listed))
+
+
+_LIMIT = re.compile(r"([0-9]+)|([0-9]+(?:[.][0-9]+)?) *%")
+
+
+def _is_limit(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value >= 0
+    found = _LIMIT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return found is not None and (found[2] is None or Decimal(found[2]) <= 100)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """How many rows of a batch may be bad ones.
+
+    Attributes:
+        text: as the user wrote it.
+        rows: the number of rows; None if it is a part of the batch.
+        percent: the part of the batch, in percent.
+    """
+
+    text: str
+    rows: int | None = None
+    percent: Decimal = Decimal(0)
+
+    def is_exceeded(self, bad: int, rows: int) -> bool:
+        """Tell whether so many bad ones of all rows of a batch are too many."""
+        return bad > self.rows if self.rows is not None else bad * 100 > self.percent * rows
+
+
+def _limit(value: Any) -> Limit | None:
+    if value is None:
+        return None
+    text = str(value).strip()
+    found = _LIMIT.fullmatch(text)
+    assert found is not None
+    return Limit(text, int(found[1])) if found[2] is None else Limit(text, percent=Decimal(found[2]))
+
+
+def _is_suffix(value: object) -> bool:
+    # A batch that is staged has such a name, and is removed.
+    return isinstance(value, str) and bool(re.fullmatch("[0-9A-Za-z_]+", value)) and "__dbt_tmp" not in value
+
+
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
@@ -192,6 +268,13 @@ _COUNT = Kind(
     _same,
 )
 _CONDITIONS = Kind(_are_conditions, "a SQL condition, a list of SQL conditions", _texts)
+_AUDITS = Kind(
+    _are_audits,
+    "a SQL condition, a list of SQL conditions, each maybe as `{sql: condition, severity: row}` (or `run`)",
+    _audit_texts,
+)
+_SUFFIX = Kind(_is_suffix, "letters from A to Z, digits and underscores, at least one", _text)
+_MOST = Kind(_is_limit, "a number of rows, such as 100, or a part of the batch, such as '5%'", _limit)
 _ANY = Kind(lambda value: True, "", _text)
 _COLUMN = Kind(_is_name, "the name of a column", _column, True)
 _COLUMNS = Kind(_are_names, _NAMES, _columns, True)
@@ -297,6 +380,9 @@ class IncrementalSettings:
         defaults: all defaults of columns, by the name as it was written.
         contrary_defaults: what to say of columns that have two defaults.
         keep_defaults: whether the defaults that the table has may not change.
+        row_audits: conditions that single rows have to meet; the other ones go to the dead letters.
+        letter_key: the columns that tell a bad row's id, whatever the strategy goes by.
+        merges: whether no two rows of a batch may have the same key.
         snapshot_columns: the names of dbt's own columns in a snapshot, by what dbt calls them.
         valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
     """
@@ -363,11 +449,34 @@ class IncrementalSettings:
         "see [Publication](publication.md)",
     )
     audits: tuple[str, ...] = _setting(
-        _CONDITIONS,
+        _AUDITS,
         None,
         "none",
         "a list of SQL predicates that every loaded row must satisfy before it becomes visible; NULL does "
-        "not satisfy one, see [Publication](publication.md#audits)",
+        "not satisfy one, see [Publication](publication.md#audits). `{sql: predicate, severity: row}` sets "
+        "single rows aside with `on_bad_rows: dead_letter`",
+    )
+    on_bad_rows: str = _setting(
+        _one_of("fail", "dead_letter"),
+        "fail",
+        "`fail`",
+        "what happens to rows that cannot be placed in the table: the run fails, or with `dead_letter` they "
+        "go to a table of their own and the others are loaded, see [Dead letters](dead-letters.md)",
+        null_is_unset=False,
+    )
+    dead_letter_suffix: str = _setting(
+        _SUFFIX,
+        "_dlt",
+        "`_dlt`",
+        "what the name of that table has after the name of the model's",
+        null_is_unset=False,
+    )
+    dead_letter_limit: Limit | None = _setting(  # noqa: RUF009  # it makes a field
+        _MOST,
+        None,
+        "none",
+        "how many rows of a batch may be bad: a number, or a part of the batch such as `'5%'`; with more the "
+        "run fails, and nothing is published",
     )
     full_refresh_schema: str = _setting(
         _one_of("keep", "replace"),
@@ -484,6 +593,9 @@ class IncrementalSettings:
     defaults: Mapping[str, object] = field(default_factory=dict)
     contrary_defaults: tuple[str, ...] = ()
     keep_defaults: bool = False
+    row_audits: tuple[str, ...] = ()
+    letter_key: tuple[str, ...] = ()
+    merges: bool = False
     snapshot_columns: Mapping[str, str] = field(default_factory=dict)
     valid_to_current: str | None = None
 
@@ -544,6 +656,7 @@ class IncrementalSettings:
         # Under `fail` nothing of the table may change, but by a full refresh.
         is_frozen = given.on_schema_change == "fail" and not is_refreshed
         defaults, contrary = all_defaults(given.column_defaults, columns or {})
+        row_audits = given._row_audits()
         frozen = tuple(name for name in SWITCHES if is_frozen and getattr(given, name))
         return replace(
             given,
@@ -555,6 +668,10 @@ class IncrementalSettings:
             contrary_defaults=contrary,
             keep_defaults=is_frozen,
             strategy=Strategy.FULL_REFRESH if full_refresh else strategy,
+            audits=tuple(audit for audit in given.audits if audit not in row_audits),
+            row_audits=row_audits,
+            letter_key=given.unique_key if given.sets_aside else (),
+            merges=given.sets_aside and strategy == Strategy.MERGE and has_key,
             unique_key=given.unique_key if has_key else (),
             location=location,
             tblproperties={
@@ -593,7 +710,13 @@ class IncrementalSettings:
                 f"removed_columns is 'keep' in {node}, but {self.strategy} replaces rows without a key, so "
                 "there is no previous value to keep. Use incremental_strategy 'delete+insert' or 'merge'.",
             )
-        if self.audits and self.publish == "direct":
+        if self.sets_aside and node.startswith("snapshot."):
+            yield (
+                ["on_bad_rows"],
+                f"on_bad_rows is 'dead_letter' in {node}, and a snapshot has no dead letters: a row without "
+                "its version would look deleted in the next run. Leave it out.",
+            )
+        if set(self.audits) - set(self._row_audits()) and self.publish == "direct":
             yield (
                 ["audits", "publish"],
                 f"audits are set in {node}, but publish is 'direct': rows would be visible before they are "
@@ -641,6 +764,14 @@ class IncrementalSettings:
                 columns[name] for name in ("dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
             ),
         )
+
+    @property
+    def sets_aside(self) -> bool:
+        """Whether rows that cannot be placed go to the dead letters, and the others are loaded."""
+        return self.on_bad_rows == "dead_letter"
+
+    def _row_audits(self) -> tuple[str, ...]:
+        return tuple(a for a in self.audits if self.sets_aside and isinstance(a, RowAudit))
 
     @property
     def keeps_removed(self) -> bool:

@@ -320,6 +320,13 @@ def type_differs(
     )
 
 
+def never_converts(path: Path, old: IcebergType, new: IcebergType, count: int) -> Refusal:
+    """A type that is another in the table, and none of the batch's values converts."""
+    values = "the only value" if count == 1 else f"none of the {count} values"
+    none = f" Not even with `on_bad_rows: dead_letter`: {values} of this batch "
+    return type_differs(path, old, new, f"{none}{'does not convert' if count == 1 else 'converts'}.")
+
+
 def widening_off(path: Path, old: IcebergType, new: IcebergType, switch: Switch) -> Refusal:
     """A type that could be widened, but may not."""
     return type_differs(path, old, new, f" It could be widened, but {switch.is_off}.")

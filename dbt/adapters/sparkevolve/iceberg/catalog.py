@@ -271,6 +271,10 @@ class IcebergCatalog:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
         return publication.publish(self.access, relation, base, branch, retries, elapsed_ms, overwritten_spec)
 
+    def take_back(self, relation: BaseRelation, base: Base, head: int) -> bool:
+        """Undo a publication that nobody has built on; see ``publication.take_back``."""
+        return publication.take_back(self.access, relation, base, head)
+
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
         """Remove a branch, if it is there."""
         publication.drop_branch(self.access, relation, branch)

@@ -230,6 +230,41 @@ def publish(
     raise PublishError(str(relation), answer(access, last), unknown, base.ref) from last
 
 
+def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: int) -> bool:
+    """Move a table's branch back to where it was before a publication; tell whether it is there.
+
+    Not if anybody has committed since: what came after may build on it.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        base: what the publication started from.
+        head: the snapshot that it has published.
+    """
+
+    def attempt(table: Table) -> bool:
+        metadata = table.metadata
+        ref = metadata.refs.get(base.ref)
+        if metadata.format_version > NEWEST_FORMAT_TO_COMMIT or ref is None or ref.snapshot_id != head:
+            return False
+        seen = {"ref": base.ref, "snapshot-id": head}
+        back = {
+            "ref-name": base.ref,
+            "type": "branch",
+            "snapshot-id": base.head,
+            "min-snapshots-to-keep": ref.min_snapshots_to_keep,
+            "max-snapshot-age-ms": ref.max_snapshot_age_ms,
+            "max-ref-age-ms": ref.max_ref_age_ms,
+        }
+        update: TableUpdate = (
+            removal(base.ref) if base.head is None else SetSnapshotRefUpdate.model_validate(back)
+        )
+        commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (update,))
+        return True
+
+    return retry(access, relation, attempt, _DROP_RETRIES, wanted="What was published to {} is still there")
+
+
 def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> None:
     """Remove a branch, if it is there; leave it to expire if that needs a statement of a cancelled run."""
 

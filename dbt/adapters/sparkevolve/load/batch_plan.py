@@ -56,27 +56,7 @@ def plan_batch(
         facts: what else matters of the table.
         model: the name of the model, as a run-operation takes it; empty if nobody knows.
     """
-    replacing, setting = settings.replacing
-    policy = Policy(
-        add_columns=settings.add_columns,
-        type_widening=settings.type_widening,
-        relax_not_null=settings.relax_not_null,
-        nested_evolution=settings.nested_evolution,
-        unique_key=replacing,
-        key_setting=setting,
-        renames=settings.column_renames,
-        docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
-        columns_without_null=batch.columns_without_null,
-        frozen=frozenset(settings.frozen),
-        keep_table_type=frozenset(map(names.fold, settings.keep_table_type)),
-        defaults=settings.defaults,
-        pad_with_default=settings.pad_with == "default",
-        keep_defaults=settings.keep_defaults,
-        replaces_all_rows=settings.strategy == Strategy.FULL_REFRESH,
-        overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE,
-        model=model,
-        facts=facts,
-    )
+    policy = policy_of(batch, settings, column_docs, facts, model)
     plan = plan_evolution(schema, batch.schema, policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     if not plan.refusals:
@@ -114,6 +94,37 @@ def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFac
     return EvolutionPlan(
         changes=tuple(c for c in plan.changes if isinstance(c, SetDefault | RemoveDefault)),
         reminders=(*settings.contrary_defaults, *plan.reminders),
+    )
+
+
+def policy_of(
+    batch: StagedBatch,
+    settings: IncrementalSettings,
+    column_docs: Mapping[str, str],
+    facts: TableFacts,
+    model: str = "",
+) -> Policy:
+    """Return what the evolution of a table may do for a batch; see ``plan_batch``."""
+    replacing, setting = settings.replacing
+    return Policy(
+        add_columns=settings.add_columns,
+        type_widening=settings.type_widening,
+        relax_not_null=settings.relax_not_null,
+        nested_evolution=settings.nested_evolution,
+        unique_key=replacing,
+        key_setting=setting,
+        renames=settings.column_renames,
+        docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
+        columns_without_null=batch.columns_without_null,
+        frozen=frozenset(settings.frozen),
+        keep_table_type=frozenset(map(names.fold, settings.keep_table_type)),
+        defaults=settings.defaults,
+        pad_with_default=settings.pad_with == "default",
+        keep_defaults=settings.keep_defaults,
+        replaces_all_rows=settings.strategy == Strategy.FULL_REFRESH,
+        overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE,
+        model=model,
+        facts=facts,
     )
 
 

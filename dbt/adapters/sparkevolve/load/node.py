@@ -16,6 +16,7 @@ from dbt.adapters.sparkevolve.errors import (
     what_was_written,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
+from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.messages import is_relation_not_found
@@ -44,6 +45,7 @@ class Node:
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay. A full
             refresh that failed half-way is retried with its `--full-refresh`, and dbt would run the first of
             the batches that are left as one: it would replace all that the others have loaded.
+        letters: the rows of the batch that is loaded that cannot be placed; None before there is one.
         changed: what it has committed to its table beside rows: columns, descriptions, properties.
         explanation: the last error that it has explained.
     """
@@ -51,6 +53,7 @@ class Node:
     name: str = ""
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
+    letters: Letters | None = None
     lock: "threading.Lock | None" = None
     nulls: tuple[str, ...] = ()
     outcome: Outcome | None = None

@@ -36,6 +36,7 @@ from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Steps
@@ -132,6 +133,7 @@ class LoadRunner:
         self._node = node
         self._shared = shared
         self._steps = Steps(catalog, spark)
+        self._dead_letters = DeadLetters(catalog, spark, node)
 
     def begin_load(self, target: SparkEvolveRelation) -> Base:
         """Return the state of ``target`` that the run starts from; remove branches that killed runs left.
@@ -297,7 +299,13 @@ class LoadRunner:
             drop_branches(self._catalog, load)
             return False
         if load.branch is None or not load.goes_on_branch:
+            self.publish_letters(load.settings)
             return True
+        if self._node.letters is not None and self._node.letters.query is not None:
+            # Before they are written: what is not published is not to be taken back.
+            if self._catalog.has_moved(load.target, load.base):
+                return self._has_moved(load, is_last)
+            self.publish_letters(load.settings)
 
         outcome = self._catalog.publish(
             load.target,
@@ -308,11 +316,8 @@ class LoadRunner:
             load.overwritten_spec,
         )
         if outcome == Published.MOVED:
-            if is_last:
-                raise PublishConflictError(str(load.target), retries + 1)
-            logger.info(f"{load.target} has changed since this run read it: loading again")
-            drop_branches(self._catalog, load)
-            return False
+            self._dead_letters.take_back()
+            return self._has_moved(load, is_last)
         if outcome == Published.NOTHING_NEW:
             # A MERGE may find nothing to update; what else has rows has written some.
             if load.batch.rows and load.settings.strategy not in (Strategy.MERGE, Strategy.SNAPSHOT):
@@ -323,6 +328,68 @@ class LoadRunner:
         load.branch = None
         load.is_visible = outcome == Published.YES
         return True
+
+    def check_dead_letters(
+        self,
+        target: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        others: Mapping[str, Sequence[str]],
+        other_kind: str,
+    ) -> None:
+        """See whether bad rows can be set aside, before anything runs; see ``DeadLetters.check``."""
+        self._dead_letters.check(target, settings, others, other_kind)
+
+    def route(
+        self,
+        target: SparkEvolveRelation,
+        base: Base | None,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        model: str,
+        location: str | None = None,
+    ) -> SparkEvolveRelation:
+        """Return what is to be loaded of a staged batch: all of it, or its good rows; see ``DeadLetters``.
+
+        Args:
+            target: the model's table.
+            base: what ``begin_load`` returned; None if there is no table.
+            staged: the batch.
+            settings: the model's.
+            model: the model's name.
+            location: the literal of where the table for dead letters is to be; None if the catalog chooses.
+        """
+        if not settings.sets_aside:
+            return staged
+        table = base.table if base is not None else None
+        return self._dead_letters.route(target, table, staged, settings, model, location)
+
+    def publish_letters(self, settings: IncrementalSettings) -> None:
+        """Publish what was set aside of a batch, before its other rows.
+
+        Args:
+            settings: the model's.
+
+        Raises:
+            PublishConflictError: others have committed to the dead letters each time.
+            PublishError: the catalog refused.
+        """
+        letters = self._node.letters
+        if letters is None or letters.query is None:
+            return
+        with self._shared.turn_at(str(letters.relation)):
+            self._dead_letters.publish(settings.commit_retries)
+
+    def _has_moved(self, load: Load, is_last: bool) -> bool:
+        """Let the run begin again: the table is not any more what it started from.
+
+        Raises:
+            PublishConflictError: this was the last attempt.
+        """
+        if is_last:
+            raise PublishConflictError(str(load.target), load.settings.commit_retries + 1)
+        logger.info(f"{load.target} has changed since this run read it: loading again")
+        drop_branches(self._catalog, load)
+        return False
 
     def conform_snapshot(
         self,

@@ -7,6 +7,7 @@
     {{ return(sparkevolve__plan_only(target_relation, settings, full_refresh)) }}
   {%- endif -%}
 
+  {% do sparkevolve__check_dead_letters(target_relation, settings) %}
   {%- set existing_relation = sparkevolve__begin_node(target_relation) -%}
   {%- set is_new = sparkevolve__is_new(existing_relation, settings, full_refresh) -%}
   {% do adapter.batches().remove_abandoned(target_relation) %}
@@ -17,6 +18,7 @@
   {% else %}
     {% do sparkevolve__create_from_model(target_relation, existing_relation, settings) %}
     {% do sparkevolve__rows_are_visible(target_relation, settings) %}
+    {% do sparkevolve__tell_of_dead_letters(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
     {% do sparkevolve__store_defaults(target_relation, settings) %}
   {% endif %}

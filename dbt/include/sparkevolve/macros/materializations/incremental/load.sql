@@ -18,8 +18,11 @@
     {% if not is_staged %}
       {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
     {% endif %}
+    {% set good = runner.route(
+      target_relation, base, run.staged, settings, model.name, sparkevolve__dead_letter_location(settings)
+    ) %}
     {% set load = runner.evolve(
-      base, target_relation, run.staged, settings, sparkevolve__column_docs(), detected, run.query.columns
+      base, target_relation, good, settings, sparkevolve__column_docs(), detected, run.query.columns
     ) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if runner.wait_for_turn(load) %}
@@ -33,6 +36,9 @@
         {% do sparkevolve__refresh(target_relation) %}
       {% endif %}
       {% set run.on_branch = load.cut is not none %}
+      {% if not load.goes_on_branch %}
+        {% do runner.publish_letters(settings) %}
+      {% endif %}
       {% do sparkevolve__run_load(runner, load) %}
       {% do runner.audit(load) %}
       {% set run.done = runner.publish(load, run.loads > settings.commit_retries) %}
@@ -43,6 +49,7 @@
   {% if run.on_branch %}
     {% do runner.refresh(target_relation) %}
   {% endif %}
+  {% do sparkevolve__tell_of_dead_letters(target_relation) %}
 {% endmacro %}
 
 

@@ -75,9 +75,8 @@
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
   {% set sql = query.sql %}
-  {% if settings.audits %}
-    {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
-    {% do adapter.load_runner().audit_staged(target_relation, staged, settings) %}
+  {% if settings.audits or settings.sets_aside %}
+    {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}
   {% if existing_relation is not none %}
@@ -94,13 +93,25 @@
 {% endmacro %}
 
 
+{# Stage the rows of a table that is to be made, and return those of them that can be in it; the others are set aside. #}
+{% macro sparkevolve__stage_good_rows(target_relation, query, settings) %}
+  {% set runner = adapter.load_runner() %}
+  {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
+  {% set good = runner.route(
+    target_relation, none, staged, settings, model.name, sparkevolve__dead_letter_location(settings)
+  ) %}
+  {% do runner.audit_staged(target_relation, good, settings) %}
+  {% do runner.publish_letters(settings) %}
+  {% do return(good) %}
+{% endmacro %}
+
+
 {# A view, or in a full refresh a table of another format, becomes an Iceberg table. The model may read it, and
    may fail, so its rows are staged before the old relation goes. #}
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
-  {% set staged = sparkevolve__stage_query(target_relation, query, settings) %}
-  {% do adapter.load_runner().audit_staged(target_relation, staged, settings) %}
+  {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
 {% endmacro %}

@@ -1,0 +1,457 @@
+"""Rows that cannot be placed in their table: told from the others once the batch is staged, and set aside."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+from pyiceberg.schema import Schema
+from pyiceberg.types import StringType, TimestamptzType
+
+from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
+from dbt.adapters.sparkevolve.errors import (
+    ConnectionLostError,
+    DeadLetterTableError,
+    EvolutionRefusedError,
+    PublishConflictError,
+    PublishError,
+    RunCancelledError,
+    TooManyBadRowsError,
+)
+from dbt.adapters.sparkevolve.evolution import refusals
+from dbt.adapters.sparkevolve.evolution.conversions import (
+    Member,
+    Unchanged,
+    Whole,
+    conversions,
+    converted_schema,
+)
+from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.types import NoSparkType, spark_type
+from dbt.adapters.sparkevolve.iceberg import branches, staging
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, policy_of
+from dbt.adapters.sparkevolve.load.letters import MOST_SAMPLES, Letters, PublishedLetters, reasons_of
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.strategies import window
+from dbt.adapters.sparkevolve.messages import is_conflict_in_spark
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import branch_statements, dml
+from dbt.adapters.sparkevolve.sql import dead_letters as sql
+
+logger = AdapterLogger("SparkEvolve")
+
+# File systems and the tables of catalogs in SQL take no longer names.
+_LONGEST_BYTES = 255
+# How often writing is begun again, beside after what the model's `commit_retries` allow.
+_MOST_LOST = 3
+_STAMP = threading.Lock()
+_last_stamp = 0
+
+
+def _new_stamp() -> int:
+    """Return the time now in microseconds since the epoch, each one once in this process."""
+    global _last_stamp
+    with _STAMP:
+        _last_stamp = max(_last_stamp + 1, time.time_ns() // 1000)
+        return _last_stamp
+
+
+def letters_relation(target: SparkEvolveRelation, settings: IncrementalSettings) -> SparkEvolveRelation:
+    """Return the name of the table for the dead letters of a table."""
+    name = f"{target.identifier}{settings.dead_letter_suffix}"
+    return target.replace(path=target.path.replace(identifier=name))
+
+
+class DeadLetters:
+    """Sets aside the rows of a batch that cannot be placed, and publishes them with the others.
+
+    Args:
+        catalog: the catalog.
+        spark: where the node runs.
+        node: the node that runs.
+    """
+
+    def __init__(self, catalog: IcebergCatalog, spark: Spark, node: Node) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self._node = node
+
+    def check(
+        self,
+        target: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        others: Mapping[str, Sequence[str]],
+        other_kind: str = "",
+    ) -> None:
+        """See whether a model's bad rows can be set aside, before anything of it runs.
+
+        Args:
+            target: the model's table.
+            settings: the model's.
+            others: schema and name of what other nodes of the project build, by their ids.
+            other_kind: what is there under the name of the table for dead letters, if it is no table.
+
+        Raises:
+            DeadLetterTableError: they cannot.
+        """
+        relation = letters_relation(target, settings)
+        if len(str(relation.identifier).encode()) > _LONGEST_BYTES:
+            raise DeadLetterTableError(
+                str(relation), str(target), f"a name has no more than {_LONGEST_BYTES} bytes"
+            )
+        wanted = [fold(str(part)) for part in (relation.schema, relation.identifier)]
+        for node, names in others.items():
+            if [fold(name) for name in names] == wanted:
+                raise DeadLetterTableError(str(relation), str(target), f"that is what {node} builds")
+        if other_kind:
+            raise DeadLetterTableError(str(relation), str(target), f"that is a {other_kind}")
+        table = self._catalog.find(relation)
+        if table is not None:
+            _check_columns(table.schema(), relation, target)
+
+    def route(
+        self,
+        target: SparkEvolveRelation,
+        table: LoadedTable | None,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        model: str,
+        location: str | None = None,
+    ) -> SparkEvolveRelation:
+        """Tell bad rows of a staged batch from good ones, and return the batch of the good ones.
+
+        Its values have the types of the table, so that all that follows sees a batch like any other. What was
+        found is in the node's ``letters``.
+
+        Args:
+            target: the model's table.
+            table: the table as it is; None if there is none.
+            staged: the batch.
+            settings: the model's.
+            model: the model's name.
+            location: the literal of where the table for dead letters is to be; None if the catalog chooses.
+
+        Raises:
+            EvolutionRefusedError: the batch cannot be loaded, whichever of its rows are left out.
+            TooManyBadRowsError: more rows are bad than the model allows.
+        """
+        known = self._node.letters
+        schema = table.schema() if table is not None else None
+        if known is not None and known.staged == staged and known.table == schema:
+            return known.good
+        batch = self._catalog.staged_batch(staged)
+        facts = table_facts(table) if table is not None else TableFacts()
+        members = _members(schema, batch, settings, facts)
+        if schema is not None:
+            self._check_plan(target, batch, settings, schema, facts, members)
+        letters = Letters(
+            target, letters_relation(target, settings), staged, staged, model, location=location, table=schema
+        )
+        self._node.letters = letters
+        judgement = _judgement(staged, schema, batch, members, settings)
+        if not judgement.is_needed or not batch.rows:
+            return staged
+        letters.rows, bad, *values = map(int, self._spark.rows(judgement.count())[0])
+        self._check_values(target, schema, judgement.converting, values)
+        if bad:
+            self._set_aside(target, judgement, letters, settings)
+        elif judgement.converting:
+            letters.good = self._stage(target, judgement.converted(), settings, batch)
+        return letters.good
+
+    def _check_plan(
+        self,
+        target: SparkEvolveRelation,
+        batch: StagedBatch,
+        settings: IncrementalSettings,
+        schema: Schema,
+        facts: TableFacts,
+        members: Sequence[Member],
+    ) -> None:
+        """Refuse what no choice of rows makes possible, before any row is looked at."""
+        before = batch.schema, batch.columns_without_null
+        batch.schema = converted_schema(batch.schema, members)
+        batch.columns_without_null |= {fold(m.name) for m in members if m.not_null}
+        plan = plan_batch(batch, settings, {}, schema, facts)
+        batch.schema, batch.columns_without_null = before
+        if plan.refusals:
+            is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
+            raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
+
+    def _check_values(
+        self,
+        target: SparkEvolveRelation,
+        schema: Schema | None,
+        converting: Sequence[Member],
+        counts: Sequence[int],
+    ) -> None:
+        """Refuse columns of another type of which not one value converts."""
+        found = []
+        for number, member in enumerate(converting):
+            values, failing = counts[2 * number : 2 * number + 2]
+            if schema is not None and values and values == failing and isinstance(member.conversion, Whole):
+                conversion = member.conversion
+                found.append(
+                    refusals.never_converts(member.path, conversion.target, conversion.source, values)
+                )
+        if found:
+            raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
+
+    def _set_aside(
+        self,
+        target: SparkEvolveRelation,
+        judgement: sql.Judgement,
+        letters: Letters,
+        settings: IncrementalSettings,
+    ) -> None:
+        # From here on what was decided of each row stands: an audit may say something else each time.
+        judged = self._new_table(target, judgement.judged(), staging.staging_properties())
+        query = judgement.letters(str(judged))
+        letters.bad = int(self._spark.rows(sql.count_letters(query))[0][0])
+        letters.reasons = reasons_of(self._spark.rows(sql.by_reason(query, MOST_SAMPLES)))
+        limit = settings.dead_letter_limit
+        if limit is not None and limit.is_exceeded(letters.bad, letters.rows):
+            raise TooManyBadRowsError(str(target), letters.bad, letters.rows, limit.text, letters.lines)
+        letters.query = query if letters.bad else None
+        letters.good = self._stage(target, judgement.good(str(judged)), settings, judgement.types)
+
+    def _stage(
+        self,
+        target: SparkEvolveRelation,
+        query: str,
+        settings: IncrementalSettings,
+        columns: "StagedBatch | Mapping[str, object]",
+    ) -> SparkEvolveRelation:
+        names = [f.name for f in columns.schema.fields] if isinstance(columns, StagedBatch) else list(columns)
+        keys = {fold(name) for name in (settings.unique_key or (settings.event_time,)) if name}
+        # Of a key whose name has a quote in it there are no bounds; they are for speed alone.
+        bounded = staging.staging_properties([n for n in names if fold(n) in keys and is_plain(n)])
+        return self._new_table(target, query, bounded)
+
+    def _new_table(
+        self, target: SparkEvolveRelation, query: str, properties: Mapping[str, str]
+    ) -> SparkEvolveRelation:
+        relation = staging.staging_relation(target)
+        self._node.staged.append(relation)
+        self._spark.run(sql.create_batch(str(relation), query, properties))
+        return relation
+
+    def publish(self, retries: int) -> None:
+        """Publish the letters of the node's batch, those that their table does not have yet.
+
+        Raises:
+            DeadLetterTableError: the table is none that holds dead letters.
+            PublishConflictError: others have committed to it each time.
+            PublishError: the catalog refused.
+        """
+        letters = self._node.letters
+        if letters is None or letters.query is None or letters.is_written:
+            return
+        self._create(letters)
+        lost = number = 0
+        while True:
+            try:
+                if self._try_to_publish(letters, retries):
+                    letters.is_written = True
+                    return
+            except RunCancelledError:
+                raise
+            except ConnectionLostError:
+                # What the server still writes is on a branch that nobody publishes.
+                lost += 1
+                if lost > _MOST_LOST:
+                    raise
+                self._spark.reconnect()
+                continue
+            except DbtRuntimeError as exc:
+                if number >= retries or not is_conflict_in_spark(str(exc)):
+                    raise
+            if number >= retries:
+                raise PublishConflictError(str(letters.relation), retries + 1)
+            time.sleep(wait_seconds(number))
+            number += 1
+
+    def take_back(self) -> None:
+        """Take back the letters that the node has published: its rows are not visible."""
+        letters = self._node.letters
+        if letters is None or letters.published is None:
+            return
+        published, letters.published, letters.is_written = letters.published, None, False
+        try:
+            if not self._catalog.take_back(letters.relation, published.base, published.head):
+                # Somebody has written more of them.
+                self._spark.run(branch_statements.refresh_table(str(letters.relation)))
+                self._spark.run(
+                    sql.delete_letters(
+                        str(letters.relation), published.invocation_id, published.loaded_micros
+                    )
+                )
+            else:
+                self._spark.run(branch_statements.refresh_table(str(letters.relation)))
+        except Exception as exc:
+            logger.warning(
+                f"{letters.relation} may still have dead letters of this run, though its rows were not "
+                f"loaded: {exc} A run of the same batch does not write them again."
+            )
+
+    def give_back(self, error: BaseException | None) -> None:
+        """Take the letters back if the node has ended without its rows being visible, as far as is known.
+
+        Args:
+            error: what the node has ended with.
+        """
+        is_unknown = isinstance(error, ConnectionLostError) or (
+            isinstance(error, PublishError) and error.snapshot_id is not None
+        )
+        if self._node.outcome is None and not is_unknown:
+            self.take_back()
+
+    def _create(self, letters: Letters) -> None:
+        relation = letters.relation
+        table = self._catalog.find(relation)
+        if table is None:
+            try:
+                self._spark.run(sql.create_table(str(relation), DEFAULT_TABLE_PROPERTIES, letters.location))
+            except RunCancelledError:
+                raise
+            except DbtRuntimeError:
+                # Another run may have made it at the same time.
+                if self._catalog.find(relation) is None:
+                    raise
+        _check_columns(self._catalog.load(relation).schema(), relation, letters.target)
+
+    def _try_to_publish(self, letters: Letters, retries: int) -> bool:
+        """Write the letters that are not there yet to a branch, and publish it; tell whether that is done."""
+        relation = letters.relation
+        self._spark.run(branch_statements.refresh_table(str(relation)))
+        base = self._catalog.base(relation, lambda: self._spark.setting("spark.wap.branch"))
+        branch, stamp = branches.branch_name(), _new_stamp()
+        minutes = branches.retain_minutes(base.cut_at_ms, stamp // 1000)
+        written = branch_statements.branch_of(str(relation), branch)
+        names = {f.name: spark_type(f.field_type) for f in base.table.schema().fields}
+        insert = sql.insert_letters(
+            written,
+            names,
+            str(letters.query),
+            model=letters.model,
+            invocation_id=get_invocation_id(),
+            loaded_micros=stamp,
+        )
+        fast_forward = [
+            branch_statements.fast_forward(
+                str(relation.database), str(relation.include(database=False)), base.ref, branch
+            ),
+            branch_statements.drop_branch(str(relation), branch),
+        ]
+
+        def through_spark() -> None:
+            for statement in fast_forward:
+                self._spark.run(statement)
+
+        outcome = None
+        try:
+            self._spark.run(branch_statements.create_branch(str(relation), branch, base.cut_at, minutes))
+            self._spark.run(insert)
+            ended = time.monotonic()
+            head = self._catalog.head(relation, branch)
+            outcome = self._catalog.publish(
+                relation, base, branch, retries, through_spark, lambda: int((time.monotonic() - ended) * 1000)
+            )
+        finally:
+            if outcome != Published.YES:
+                self._drop(relation, branch)
+        if outcome == Published.YES and head is not None:
+            letters.published = PublishedLetters(base, head.snapshot_id, get_invocation_id(), stamp)
+            self._spark.run(branch_statements.refresh_table(str(relation)))
+        return outcome != Published.MOVED
+
+    def _drop(self, relation: SparkEvolveRelation, branch: str) -> None:
+        try:
+            self._catalog.drop_branch(relation, branch)
+        except Exception as exc:
+            logger.warning(f"The branch {branch} of {relation} could not be removed: {exc}")
+
+
+def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:
+    found = {fold(f.name): f for f in schema.fields}
+    for name in sql.COLUMNS:
+        wanted = TimestamptzType() if name == "loadedAt" else StringType()
+        column = found.pop(fold(name), None)
+        if column is None or column.field_type != wanted:
+            raise DeadLetterTableError(
+                str(relation), str(target), f"that table has no column {quote(name)} of the type {wanted}"
+            )
+    required = [f.name for f in found.values() if f.required]
+    if required:
+        raise DeadLetterTableError(
+            str(relation), str(target), f"its column {quote(required[0])} takes no NULL, which it would get"
+        )
+
+
+def _members(
+    schema: Schema | None, batch: StagedBatch, settings: IncrementalSettings, facts: TableFacts
+) -> tuple[Member, ...]:
+    if schema is None:
+        return tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
+    return conversions(schema, batch.schema, policy_of(batch, settings, {}, facts))
+
+
+def _judgement(
+    staged: SparkEvolveRelation,
+    schema: Schema | None,
+    batch: StagedBatch,
+    members: Sequence[Member],
+    settings: IncrementalSettings,
+) -> sql.Judgement:
+    returned = {fold(f.name) for f in batch.schema.fields}
+    padded = {}
+    for f in schema.fields if schema is not None and settings.row_audits else ():
+        if fold(f.name) not in returned:
+            try:
+                padded[f.name] = spark_type(f.field_type)
+            except NoSparkType:
+                continue
+    identity = [name for name in settings.letter_key if fold(name) in returned]
+    return sql.Judgement(
+        str(staged),
+        {f.name: f.field_type for f in batch.schema.fields},
+        members,
+        padded,
+        identity=identity if len(identity) == len(settings.letter_key) else (),
+        unique=_spelled(settings.unique_key, batch) if settings.merges else (),
+        window=_window(schema, batch, members, settings),
+        audits=settings.row_audits,
+    )
+
+
+def _spelled(names: Sequence[str], batch: StagedBatch) -> list[str]:
+    wanted = set(map(fold, names))
+    return [f.name for f in batch.schema.fields if fold(f.name) in wanted]
+
+
+def _window(
+    schema: Schema | None, batch: StagedBatch, members: Sequence[Member], settings: IncrementalSettings
+) -> sql.Window | None:
+    if settings.event_time_start is None or not settings.event_time:
+        return None
+    name = fold(settings.event_time)
+    for f in (
+        *(schema.fields if schema is not None else ()),
+        *converted_schema(batch.schema, members).fields,
+    ):
+        if fold(f.name) == name:
+            start, end = window(f.field_type, settings)
+            condition = dml.between(f.name, spark_type(f.field_type), start, end, open_end=True)
+            spelled = next(b.name for b in batch.schema.fields if fold(b.name) == name)
+            return sql.Window(spelled, condition, f"{start} to {end}")
+    return None

@@ -1,0 +1,152 @@
+"""The bad rows of a batch: what is known of them, and what is said of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from dbt.adapters.contracts.connection import AdapterResponse
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+
+MOST_REASONS = 100
+MOST_SAMPLES = 10
+
+
+@dataclass
+class Response(AdapterResponse):
+    """dbt's response to the last statement of a node, with the rows that the node has set aside.
+
+    Attributes:
+        dead_letters: what ``Letters.data`` says of them.
+    """
+
+    dead_letters: Optional[dict[str, Any]] = None
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why rows cannot be placed.
+
+    Attributes:
+        text: the reason.
+        rows: how many rows have it, maybe beside others.
+        samples: the ids of some of these rows.
+    """
+
+    text: str
+    rows: int
+    samples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PublishedLetters:
+    """What a run has written to the dead letters.
+
+    Attributes:
+        base: the state of their table before.
+        head: the snapshot that was published.
+        invocation_id: of the dbt command.
+        loaded_micros: when they were written, in microseconds since the epoch; no two publications of a
+            command have the same.
+    """
+
+    base: Base
+    head: int
+    invocation_id: str
+    loaded_micros: int
+
+
+@dataclass
+class Letters:
+    """A batch whose bad rows are told from the good ones.
+
+    Attributes:
+        target: the model's table.
+        relation: the table for dead letters.
+        staged: the batch as the model returned it.
+        good: the batch without them, which is loaded; the same one if there are none.
+        model: the model's name.
+        query: the query of the bad rows; None if there are none.
+        rows: how many rows the batch has, the bad ones too.
+        bad: how many bad ones.
+        reasons: why they are, most frequent first.
+        location: the literal of where the table for dead letters is to be; None if the catalog chooses.
+        table: the schema of the model's table that was looked at; None if there was no table.
+        published: what was written of them; None before that, and after it was taken back.
+        is_written: whether there is nothing more to write.
+    """
+
+    target: SparkEvolveRelation
+    relation: SparkEvolveRelation
+    staged: SparkEvolveRelation
+    good: SparkEvolveRelation
+    model: str
+    query: str | None = None
+    rows: int = 0
+    bad: int = 0
+    reasons: tuple[Reason, ...] = ()
+    location: str | None = None
+    table: Schema | None = None
+    published: PublishedLetters | None = None
+    is_written: bool = field(default=False)
+
+    @property
+    def shown(self) -> Sequence[Reason]:
+        """The reasons that are named one by one."""
+        return self.reasons[:MOST_REASONS]
+
+    @property
+    def others(self) -> Sequence[Reason]:
+        """The reasons that are only counted."""
+        return self.reasons[MOST_REASONS:]
+
+    def data(self) -> dict[str, Any]:
+        """Return what is known of the bad rows as plain data."""
+        found: dict[str, Any] = {
+            "table": str(self.relation),
+            "rows": self.bad,
+            "of": self.rows,
+            "reasons": [{"reason": r.text, "rows": r.rows, "samples": list(r.samples)} for r in self.shown],
+        }
+        if self.others:
+            found["other_reasons"] = {"reasons": len(self.others), "rows": sum(r.rows for r in self.others)}
+        return found
+
+    def response(self, response: AdapterResponse) -> Response:
+        """Return dbt's response to a node's last statement with what is known of the bad rows."""
+        return Response(
+            response._message, response.code, response.rows_affected, response.query_id, self.data()
+        )
+
+    @property
+    def lines(self) -> str:
+        """How many bad rows there are of each reason, one reason a line."""
+        lines = [f"  * {r.text}: {_rows(r.rows)}, such as {', '.join(r.samples)}" for r in self.shown]
+        if self.others:
+            lines.append(f"  * {len(self.others)} other reasons: {_rows(sum(r.rows for r in self.others))}")
+        return "\n".join(lines)
+
+    @property
+    def text(self) -> str:
+        """What a person is told of the bad rows."""
+        return (
+            f"{self.bad} of {_rows(self.rows)} could not be placed and are in {self.relation}:\n{self.lines}"
+        )
+
+
+def reasons_of(found: Sequence[tuple[Any, ...]]) -> tuple[Reason, ...]:
+    """Return the reasons that ``sql.dead_letters.by_reason`` has found, in its order."""
+    samples: dict[str, list[str]] = {}
+    numbers: dict[str, int] = {}
+    for text, number, id_ in found:
+        samples.setdefault(str(text), []).append(str(id_))
+        numbers[str(text)] = int(number)
+    return tuple(
+        Reason(text, number, tuple(samples[text][:MOST_SAMPLES])) for text, number in numbers.items()
+    )
+
+
+def _rows(number: int) -> str:
+    return f"{number} row{'' if number == 1 else 's'}"

@@ -1,0 +1,367 @@
+"""The text of what tells bad rows of a staged batch from good ones, and of what writes them down."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    IcebergType,
+    ListType,
+    MapType,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from dbt.adapters.sparkevolve.evolution.conversions import Member, Whole, date_text, instant_text
+from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed
+
+# Of a batch that has been judged: a row's id as a letter, NULL in a good row; its payload, and its reasons.
+ID, PAYLOAD, REASONS = "sparkevolve_letter_id", "sparkevolve_letter_payload", "sparkevolve_letter_reasons"
+_ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
+_KEEP_NULLS = "map('ignoreNullFields', 'false')"
+
+COLUMNS = {
+    "messageId": "string",
+    "payload": "string",
+    "failureReason": "string",
+    "modelName": "string",
+    "invocationId": "string",
+    "loadedAt": "timestamp_ltz",
+}
+"""The columns of a dead-letter table, with their Spark SQL types."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The window that a microbatch replaces.
+
+    Attributes:
+        column: the column that tells whether a row is in it.
+        condition: the SQL condition that it is.
+        text: its begin and its end.
+    """
+
+    column: str
+    condition: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is asked of each row of a staged batch.
+
+    Attributes:
+        staged: the rendered name of the batch.
+        types: the type of each of its columns, in order.
+        members: what happens to each of them.
+        padded: the columns that only the table has, with their Spark SQL types, for audits.
+        identity: the columns that tell a row's id as a letter; none for a hash of the row.
+        unique: the columns of which no two rows may have the same values; none if they may.
+        window: of a microbatch.
+        audits: conditions that each row has to meet.
+    """
+
+    staged: str
+    types: Mapping[str, IcebergType]
+    members: Sequence[Member]
+    padded: Mapping[str, str]
+    identity: Sequence[str] = ()
+    unique: Sequence[str] = ()
+    window: Window | None = None
+    audits: Sequence[str] = ()
+
+    @property
+    def converting(self) -> list[Member]:
+        """The columns of which some value gets another type."""
+        return [member for member in self.members if member.conversion.converts]
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether any row could be a bad one, or has to be converted."""
+        return bool(self.unique or self.window or self.audits) or any(m.is_needed for m in self.members)
+
+    def count(self) -> str:
+        """Return the query of how many rows there are, and how many bad ones.
+
+        After these, for each converting column: how many values it has, and how many do not convert.
+        """
+        row = f"{TARGET_ALIAS}.{quote(self._name(_ROW))}"
+        counts = ["count(*)", f"count_if(size({quote(self._name(REASONS))}) > 0)"]
+        for member in self.converting:
+            value = f"{row}.{quote(member.name)}"
+            fails = " OR ".join(f"({c})" for _, c in member.conversion.failures(value))
+            counts += [f"count_if({value} IS NOT NULL)", f"count_if({fails})"]
+        items = ",\n  ".join(f"{count} AS {quote(f'count_{n}')}" for n, count in enumerate(counts))
+        return f"SELECT\n  {items}\nFROM (\n{self._judged()}\n) AS {TARGET_ALIAS}"
+
+    def converted(self) -> str:
+        """Return the query of all rows, converted."""
+        return f"SELECT\n  {self._converted()}\nFROM {self.staged} AS {SOURCE_ALIAS}"
+
+    def judged(self) -> str:
+        """Return the query of all rows, converted, each with its letter if it is a bad one."""
+        row = f"{TARGET_ALIAS}.{quote(self._name(_ROW))}"
+        json = to_json(row, self.types)
+        named = [name for name in self.types if fold(name) in set(map(fold, self.identity))]
+        complete = len(named) == len(set(map(fold, self.identity))) and named
+        id_ = to_json(row, {n: self.types[n] for n in named}) if complete else f"sha2({json}, 256)"
+        is_bad = f"size({quote(self._name(REASONS))}) > 0"
+        items = [
+            *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.types),
+            f"CASE WHEN {is_bad} THEN {id_} END AS {quote(self._name(ID))}",
+            f"CASE WHEN {is_bad} THEN {encoded(json)} END AS {quote(self._name(PAYLOAD))}",
+            quote(self._name(REASONS)),
+        ]
+        return "SELECT\n  " + ",\n  ".join(items) + f"\nFROM (\n{self._judged()}\n) AS {TARGET_ALIAS}"
+
+    def good(self, judged: str) -> str:
+        """Return the query of the good rows of a batch that was judged."""
+        names = ", ".join(map(quote, self.types))
+        return f"SELECT {names}\nFROM {judged}\nWHERE {quote(self._name(ID))} IS NULL"
+
+    def letters(self, judged: str) -> str:
+        """Return the query of the letters of a batch that was judged: ``id``, ``payload``, ``reasons``."""
+        id_, payload, reasons = (quote(self._name(name)) for name in (ID, PAYLOAD, REASONS))
+        return (
+            f"SELECT {id_} AS `id`, {payload} AS `payload`, {reasons} AS `reasons`\nFROM {judged}\n"
+            f"WHERE {id_} IS NOT NULL"
+        )
+
+    def _judged(self) -> str:
+        """Return the query of all rows: converted, padded, as they are, and why each cannot be placed."""
+        row, found = quote(self._name(_ROW)), quote(self._name(_FOUND))
+        padded = [f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in self.padded.items()]
+        fields = ", ".join(f"{string_literal(n)}, {SOURCE_ALIAS}.{quote(n)}" for n in self.types)
+        items = ",\n  ".join([self._converted(), *padded, f"named_struct({fields}) AS {row}"])
+        rows = f"SELECT\n  {items}\nFROM {self.staged} AS {SOURCE_ALIAS}"
+        checks = _reasons([*self._failures(), *self._outside()])
+        checked = f"SELECT *, {checks} AS {found}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}"
+        audits = _reasons(
+            (f"audit: {audit}", f"NOT coalesce({enclosed(audit)}, false)") for audit in self.audits
+        )
+        # What does not convert is NULL by now, which an audit would take for the row's value.
+        reasons = f"CASE WHEN size({found}) > 0 THEN {found} ELSE {audits} END" if self.audits else found
+        if self.unique:
+            shown = ", ".join(map(quote, self.unique))
+            repeated = f"count(*) OVER (PARTITION BY {', '.join(self._key())}) > 1"
+            many = _reasons([(f"the unique_key {shown} is in several rows of the batch", repeated)])
+            reasons = f"concat({many}, {reasons})"
+        return f"SELECT *, {reasons} AS {quote(self._name(REASONS))}\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
+
+    def _converted(self) -> str:
+        return ",\n  ".join(
+            f"{m.conversion.render(f'{SOURCE_ALIAS}.{quote(m.name)}')} AS {quote(m.name)}"
+            for m in self.members
+        )
+
+    def _failures(self) -> Iterator[tuple[str, str]]:
+        for member in self.members:
+            yield from member.failures(f"{TARGET_ALIAS}.{quote(self._name(_ROW))}.{quote(member.name)}", 0)
+
+    def _outside(self) -> Iterator[tuple[str, str]]:
+        if self.window is None:
+            return
+        column = f"{TARGET_ALIAS}.{quote(self.window.column)}"
+        shown = path_text((self.window.column,))
+        # What does not convert is a reason of its own.
+        row = f"{TARGET_ALIAS}.{quote(self._name(_ROW))}.{quote(self.window.column)}"
+        yield f"{shown}: NULL, and no batch has such rows", f"{row} IS NULL"
+        yield (
+            f"{shown}: not within the batch, which is from {self.window.text}",
+            f"{column} IS NOT NULL AND NOT ({self.window.condition})",
+        )
+
+    def _key(self) -> Iterator[str]:
+        """Yield the values by which rows have the same key, as the table will hold them."""
+        members = {fold(m.name): m for m in self.members}
+        for name in self.unique:
+            member = members[fold(name)]
+            value = f"{TARGET_ALIAS}.{quote(member.name)}"
+            is_uuid = isinstance(member.conversion, Whole) and isinstance(member.conversion.target, UUIDType)
+            yield f"lower({value})" if is_uuid else value
+            if member.conversion.converts:
+                # What does not convert is NULL, and not the key NULL.
+                fails = (
+                    c
+                    for _, c in member.failures(f"{TARGET_ALIAS}.{quote(self._name(_ROW))}.{quote(name)}", 0)
+                )
+                yield " OR ".join(f"({condition})" for condition in fails)
+
+    def _name(self, name: str) -> str:
+        """Return a name that no column of the batch or the table has."""
+        taken = {fold(column) for column in (*self.types, *self.padded)}
+        while fold(name) in taken:
+            name += "_"
+        return name
+
+
+def _reasons(found: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> str:
+    """Return the SQL of the list of the reasons whose condition is met."""
+    items = [f"CASE WHEN {condition} THEN {string_literal(reason)} END" for reason, condition in found]
+    if not items:
+        return "CAST(array() AS array<string>)"
+    return f"filter(array({', '.join(items)}), reason -> reason IS NOT NULL)"
+
+
+def to_json(row: str, types: Mapping[str, IcebergType]) -> str:
+    """Return the SQL of the JSON of some fields of a struct, NULL ones too.
+
+    Args:
+        row: the expression of the struct.
+        types: the fields, with their types.
+    """
+    fields = ", ".join(
+        f"{string_literal(name)}, {_in_json(f'{row}.{quote(name)}', type_, 0)}"
+        for name, type_ in types.items()
+    )
+    return f"to_json(named_struct({fields}), {_KEEP_NULLS})"
+
+
+def _in_json(value: str, type_: IcebergType, depth: int) -> str:
+    """Return the SQL of a value as what JSON has for it, without any setting of how times are written."""
+    if isinstance(type_, TimestamptzType):
+        return instant_text(value)
+    if isinstance(type_, TimestampType):
+        return f"CAST({value} AS string)"
+    if isinstance(type_, DateType):
+        return date_text(value)
+    if isinstance(type_, BinaryType):
+        return encoded(value)
+    if not _is_other_in_json(type_):
+        return value
+    if isinstance(type_, StructType):
+        parts = (
+            f"{string_literal(f.name)}, {_in_json(f'{value}.{quote(f.name)}', f.field_type, depth)}"
+            for f in type_.fields
+        )
+        return f"IF({value} IS NULL, NULL, named_struct({', '.join(parts)}))"
+    inner = f"value_{depth}"
+    if isinstance(type_, ListType):
+        return f"transform({value}, {inner} -> {_in_json(inner, type_.element_type, depth + 1)})"
+    assert isinstance(type_, MapType)
+    if isinstance(type_.key_type, StringType):
+        element = _in_json(inner, type_.value_type, depth + 1)
+        return f"transform_values({value}, (key_{depth}, {inner}) -> {element})"
+    # JSON has no keys but texts: a list of entries.
+    key = _in_json(f"{inner}.key", type_.key_type, depth + 1)
+    entry = _in_json(f"{inner}.value", type_.value_type, depth + 1)
+    return f"transform(map_entries({value}), {inner} -> named_struct('key', {key}, 'value', {entry}))"
+
+
+def _is_other_in_json(type_: IcebergType) -> bool:
+    """Tell whether a type, or one in it, is written otherwise than `to_json` would."""
+    if isinstance(type_, StructType):
+        return any(_is_other_in_json(f.field_type) for f in type_.fields)
+    if isinstance(type_, ListType):
+        return _is_other_in_json(type_.element_type)
+    if isinstance(type_, MapType):
+        return not isinstance(type_.key_type, StringType) or _is_other_in_json(type_.value_type)
+    return isinstance(type_, TimestamptzType | TimestampType | DateType | BinaryType)
+
+
+def encoded(value: str) -> str:
+    """Return the SQL of the Base64 of a text or of bytes, in one line: some Spark breaks it into several."""
+    return f"translate(base64(CAST({value} AS binary)), CAST(X'0d0a' AS string), '')"
+
+
+def by_reason(letters: str, samples: int) -> str:
+    """Return the query of how many letters there are of each reason, with some of their ids, one a row."""
+    return (
+        "SELECT `reason`, `number`, `id`\nFROM (\n"
+        "  SELECT `reason`, `id`, count(*) OVER (PARTITION BY `reason`) AS `number`,\n"
+        "    dense_rank() OVER (PARTITION BY `reason` ORDER BY `id`) AS `place`\n"
+        "  FROM (SELECT explode(`reasons`) AS `reason`, `id`\n"
+        f"  FROM (\n{letters}\n) AS `letters`) AS `all`\n"
+        f") AS `places`\nWHERE `place` <= {samples}\nGROUP BY `reason`, `number`, `id`\n"
+        "ORDER BY `number` DESC, `reason`, `id`"
+    )
+
+
+def count_letters(letters: str) -> str:
+    """Return the query of how many letters there are."""
+    return f"SELECT count(*) AS `letters`\nFROM (\n{letters}\n) AS `letters`"
+
+
+def create_batch(table: str, query: str, properties: Mapping[str, str]) -> str:
+    """Return the statement that stages what a query returns, with table properties that need no quoting."""
+    pairs = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    return f"CREATE TABLE {table}\nUSING iceberg\nTBLPROPERTIES ({pairs})\nAS\n{query}"
+
+
+def create_table(table: str, properties: Mapping[str, str], location: str | None) -> str:
+    """Return the statement that makes a dead-letter table, unless it is there.
+
+    Args:
+        table: its rendered name.
+        properties: its properties.
+        location: the literal of where it is to be; None if the catalog chooses.
+    """
+    columns = ", ".join(
+        f"{quote(name)} {type_}{' NOT NULL' if name == 'messageId' else ''}"
+        for name, type_ in COLUMNS.items()
+    )
+    pairs = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    where = f"\nLOCATION {location}" if location else ""
+    return f"CREATE TABLE IF NOT EXISTS {table} ({columns})\nUSING iceberg\nTBLPROPERTIES ({pairs}){where}"
+
+
+def insert_letters(
+    table: str,
+    names: Mapping[str, str],
+    letters: str,
+    *,
+    model: str,
+    invocation_id: str,
+    loaded_micros: int,
+) -> str:
+    """Return the statement that writes letters which the table does not have yet.
+
+    Two equal rows are two letters: of each, so many are written as the batch has more than the table.
+
+    Args:
+        table: the rendered name of the branch that is written.
+        names: the table's columns, with their Spark SQL types.
+        letters: see ``Judgement.letters``.
+        model: the model's name.
+        invocation_id: of the dbt command.
+        loaded_micros: when they are written, in microseconds since the epoch.
+    """
+    values = {
+        "messageid": "`new`.`id`",
+        "payload": "`new`.`payload`",
+        "failurereason": "`new`.`reason`",
+        "modelname": string_literal(model),
+        "invocationid": string_literal(invocation_id),
+        "loadedat": f"timestamp_micros({loaded_micros})",
+    }
+    items = ",\n  ".join(
+        f"{values.get(fold(n), f'CAST(NULL AS {type_})')} AS {quote(n)}" for n, type_ in names.items()
+    )
+    batch = (
+        f"SELECT `id`, `payload`, array_join(`reasons`, '; ') AS `reason`\nFROM (\n{letters}\n) AS `found`"
+    )
+    return (
+        f"INSERT INTO {table} ({', '.join(map(quote, names))})\nSELECT\n  {items}\nFROM (\n"
+        "  SELECT *, row_number() OVER (PARTITION BY `id`, `payload`, `reason` ORDER BY `id`) AS `number`\n"
+        f"  FROM (\n{batch}\n) AS `batch`\n) AS `new`\n"
+        "LEFT JOIN (\n"
+        "  SELECT `messageId`, `payload`, `failureReason`, count(*) AS `number`\n"
+        f"  FROM {table}\n  WHERE `modelName` = {string_literal(model)}\n"
+        "  GROUP BY `messageId`, `payload`, `failureReason`\n) AS `old`\n"
+        "ON `new`.`id` = `old`.`messageId` AND `new`.`payload` = `old`.`payload`\n"
+        "  AND `new`.`reason` = `old`.`failureReason`\n"
+        "WHERE `old`.`number` IS NULL OR `new`.`number` > `old`.`number`"
+    )
+
+
+def delete_letters(table: str, invocation_id: str, loaded_micros: int) -> str:
+    """Return the statement that takes back what ``insert_letters`` has written with the same arguments."""
+    return (
+        f"DELETE FROM {table}\nWHERE `invocationId` = {string_literal(invocation_id)} "
+        f"AND `loadedAt` = timestamp_micros({loaded_micros})"
+    )
