@@ -19,6 +19,7 @@ from pyiceberg.table.update import (
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
+from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import is_widening
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved

@@ -347,17 +347,6 @@ class DeadLetters:
             invocation_id=get_invocation_id(),
             loaded_micros=stamp,
         )
-        fast_forward = [
-            branch_statements.fast_forward(
-                str(relation.database), str(relation.include(database=False)), base.ref, branch
-            ),
-            branch_statements.drop_branch(str(relation), branch),
-        ]
-
-        def through_spark() -> None:
-            for statement in fast_forward:
-                self._spark.run(statement)
-
         outcome = None
         try:
             self._spark.run(branch_statements.create_branch(str(relation), branch, base.cut_at, minutes))
@@ -365,7 +354,7 @@ class DeadLetters:
             ended = time.monotonic()
             head = self._catalog.head(relation, branch)
             outcome = self._catalog.publish(
-                relation, base, branch, retries, through_spark, lambda: int((time.monotonic() - ended) * 1000)
+                relation, base, branch, retries, lambda: int((time.monotonic() - ended) * 1000)
             )
         finally:
             if outcome != Published.YES:
