@@ -116,8 +116,12 @@ class DeadLetters:
         if other_kind:
             raise DeadLetterTableError(str(relation), str(target), f"that is a {other_kind}")
         table = self._catalog.find(relation)
-        if table is not None:
-            _check_columns(table.schema(), relation, target)
+        if table is None:
+            return
+        _check_columns(table.schema(), relation, target)
+        for branch in self._catalog.base(relation, lambda: None, table).left_over:
+            logger.info(f"Removing the branch {branch} of {relation}, which an earlier run left behind")
+            self._drop(relation, branch)
 
     def route(
         self,
