@@ -370,6 +370,19 @@ def conversions(target: Schema, source: Schema, policy: Policy) -> tuple[Member,
     return _Walk(target, policy, renames).members((), target.fields, source.fields)
 
 
+def filled_paths(members: Sequence[Member]) -> frozenset[Path]:
+    """Return the folded paths, of columns and inside them, at which a good row has no NULL."""
+    found: set[Path] = set()
+    for member in members:
+        if member.not_null:
+            found.add(tuple(map(fold, member.path)))
+        if isinstance(member.conversion, InStruct):
+            found |= filled_paths(member.conversion.members)
+        elif isinstance(member.conversion, InCollection):
+            found |= filled_paths((member.conversion.element,))
+    return frozenset(found)
+
+
 def converted_schema(source: Schema, members: Sequence[Member]) -> Schema:
     """Return the schema of a batch whose values have been converted."""
     by_name = {member.name: member.conversion for member in members}

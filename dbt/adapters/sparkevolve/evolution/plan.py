@@ -367,12 +367,19 @@ class _Planner:
         found = (self._identifier_in((*path, child.name), child) for child in children(f.field_type))
         return next(filter(None, found), None)
 
+    def _is_filled(self, path: Path) -> bool:
+        return tuple(map(fold, path)) in self.policy.filled
+
     def _switch(self, setting: str) -> Switch:
         return Switch(setting, setting in self.policy.frozen)
 
     def _align(self, path: Path, old: NestedField, new: NestedField) -> Projection:
         """Plan a column or field that both sides have."""
-        may_be_null = len(path) > 1 or fold(new.name) not in self.policy.columns_without_null
+        may_be_null = (
+            fold(new.name) not in self.policy.columns_without_null
+            if len(path) == 1
+            else (not self._is_filled(path))
+        )
         if old.required and may_be_null:
             self._relax(path, old, refusals.null_in_not_null)
         if len(path) == 1 and fold(old.name) in self.policy.keep_table_type:
@@ -441,7 +448,7 @@ class _Planner:
 
     def _list(self, path: Path, old: ListType, new: ListType) -> Projection:
         inside = (*path, "element")
-        if old.element_required:
+        if old.element_required and not self._is_filled(inside):
             self._relax(inside, old.element_field, refusals.null_in_not_null)
         element = self._convert_inside(inside, old.element_type, new.element_type)
         return element if element == Keep() else RebuildList(element)
@@ -450,7 +457,7 @@ class _Planner:
         if not is_same(new.key_type, old.key_type):
             self.refusals.append(refusals.map_key_differs(path, old, new, self._move(path)))
         inside = (*path, "value")
-        if old.value_required:
+        if old.value_required and not self._is_filled(inside):
             self._relax(inside, old.value_field, refusals.null_in_not_null)
         value = self._convert_inside(inside, old.value_type, new.value_type)
         return value if value == Keep() else RebuildMap(value)

@@ -131,6 +131,7 @@ class Policy:
         renames: new last name by the dotted path of a column or field, as the user wrote them.
         docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
         columns_without_null: folded names of staged columns that hold no NULL in this batch.
+        filled: folded paths inside staged columns that are known to hold no NULL in this batch.
         frozen: the names of the settings that are off only since ``on_schema_change`` is ``fail``.
         keep_table_type: folded names of columns that are cast to the type that the table has, whatever type
             the source has for them.
@@ -152,6 +153,7 @@ class Policy:
     renames: Mapping[str, str] = field(default_factory=dict)
     docs: Mapping[str, str] | None = None
     columns_without_null: frozenset[str] = frozenset()
+    filled: frozenset[Path] = frozenset()
     frozen: frozenset[str] = frozenset()
     keep_table_type: frozenset[str] = frozenset()
     defaults: Mapping[str, object] = field(default_factory=dict)

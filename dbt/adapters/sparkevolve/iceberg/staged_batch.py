@@ -48,6 +48,7 @@ class StagedBatch:
         rows: how many rows it has.
         columns_without_null: folded names of the top-level columns that are known to hold no NULL. Of a
             struct, a list or a map Iceberg counts none: they are known once the rows were asked.
+        filled: folded paths inside columns that are known to hold no NULL, since its rows were looked at.
         bounds: by folded name a value that no other in the column is less than, and one that no other is
             greater than; for columns of some simple types whose bounds were kept.
     """
@@ -81,6 +82,7 @@ class StagedBatch:
                 and all((f.null_value_counts or {}).get(field.field_id) == 0 for f in files)
             )
         )
+        self.filled: frozenset[tuple[str, ...]] = frozenset()
         found = {fold(field.name): _bounds(field, files) for field in self.schema.fields}
         self.bounds = {name: pair for name, pair in found.items() if pair is not None}
 

@@ -116,6 +116,7 @@ def policy_of(
         renames=settings.column_renames,
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,
+        filled=batch.filled,
         frozen=frozenset(settings.frozen),
         keep_table_type=frozenset(map(names.fold, settings.keep_table_type)),
         defaults=settings.defaults,

@@ -16,7 +16,6 @@ from dbt.adapters.sparkevolve.errors import (
     DeadLetterTableError,
     EvolutionRefusedError,
     PublishConflictError,
-    PublishError,
     RunCancelledError,
     TooManyBadRowsError,
 )
@@ -27,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     Whole,
     conversions,
     converted_schema,
+    filled_paths,
 )
 from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
@@ -155,11 +155,21 @@ class DeadLetters:
             return known.good
         batch = self._catalog.staged_batch(staged)
         facts = table_facts(table) if table is not None else TableFacts()
-        members = _members(schema, batch, settings, facts)
+        members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
+        if schema is not None:
+            members = conversions(schema, batch.schema, policy_of(batch, settings, {}, facts))
         if schema is not None:
             self._check_plan(target, batch, settings, schema, facts, members)
+        filled = filled_paths(members)
         letters = Letters(
-            target, letters_relation(target, settings), staged, staged, model, location=location, table=schema
+            target,
+            letters_relation(target, settings),
+            staged,
+            staged,
+            model,
+            location=location,
+            table=schema,
+            filled=filled,
         )
         self._node.letters = letters
         judgement = _judgement(staged, schema, batch, members, settings)
@@ -183,11 +193,12 @@ class DeadLetters:
         members: Sequence[Member],
     ) -> None:
         """Refuse what no choice of rows makes possible, before any row is looked at."""
-        before = batch.schema, batch.columns_without_null
+        before = batch.schema, batch.columns_without_null, batch.filled
         batch.schema = converted_schema(batch.schema, members)
         batch.columns_without_null |= {fold(m.name) for m in members if m.not_null}
+        batch.filled = filled_paths(members)
         plan = plan_batch(batch, settings, {}, schema, facts)
-        batch.schema, batch.columns_without_null = before
+        batch.schema, batch.columns_without_null, batch.filled = before
         if plan.refusals:
             is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
             raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
@@ -308,16 +319,19 @@ class DeadLetters:
                 f"loaded: {exc} A run of the same batch does not write them again."
             )
 
+    def leave(self) -> None:
+        """Leave the letters where they are, whatever the node ends with: its rows may be visible."""
+        if self._node.letters is not None:
+            self._node.letters.published = None
+
     def give_back(self, error: BaseException | None) -> None:
         """Take the letters back if the node has ended without its rows being visible, as far as is known.
 
         Args:
             error: what the node has ended with.
         """
-        is_unknown = isinstance(error, ConnectionLostError) or (
-            isinstance(error, PublishError) and error.snapshot_id is not None
-        )
-        if self._node.outcome is None and not is_unknown:
+        # Of a table that is made by one statement, too, nobody knows then whether it was made.
+        if self._node.outcome is None and not isinstance(error, ConnectionLostError):
             self.take_back()
 
     def _create(self, letters: Letters) -> None:
@@ -391,12 +405,26 @@ def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkE
         )
 
 
-def _members(
-    schema: Schema | None, batch: StagedBatch, settings: IncrementalSettings, facts: TableFacts
-) -> tuple[Member, ...]:
-    if schema is None:
-        return tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
-    return conversions(schema, batch.schema, policy_of(batch, settings, {}, facts))
+def planned_text(
+    target: SparkEvolveRelation, members: Sequence[Member], settings: IncrementalSettings
+) -> str:
+    """Return what a plan, which stages no rows, says of those that would be set aside; empty if none could.
+
+    Args:
+        target: the model's table.
+        members: what would happen to each column.
+        settings: the model's.
+    """
+    found = [reason for member in members for reason, _ in member.failures("", 0)]
+    found += [f"audit: {audit}" for audit in settings.row_audits]
+    if settings.merges:
+        found.append("a unique_key that is in several rows of the batch")
+    if settings.event_time_start is not None:
+        found.append(f"{quote(str(settings.event_time))} outside of its batch")
+    if not found:
+        return ""
+    relation = letters_relation(target, settings)
+    return f"Rows that cannot be placed would go to {relation}; the run would count them. " + "; ".join(found)
 
 
 def _judgement(

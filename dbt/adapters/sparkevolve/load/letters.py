@@ -7,6 +7,7 @@ from typing import Any, Optional
 from dbt.adapters.contracts.connection import AdapterResponse
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.evolution.names import Path
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
@@ -74,6 +75,7 @@ class Letters:
         reasons: why they are, most frequent first.
         location: the literal of where the table for dead letters is to be; None if the catalog chooses.
         table: the schema of the model's table that was looked at; None if there was no table.
+        filled: folded paths at which no good row has a NULL.
         published: what was written of them; None before that, and after it was taken back.
         is_written: whether there is nothing more to write.
     """
@@ -89,6 +91,7 @@ class Letters:
     reasons: tuple[Reason, ...] = ()
     location: str | None = None
     table: Schema | None = None
+    filled: frozenset[Path] = frozenset()
     published: PublishedLetters | None = None
     is_written: bool = field(default=False)
 

@@ -9,10 +9,12 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.conversions import conversions, converted_schema
 from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.load.batch_plan import plan_batch
+from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, policy_of
+from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
 from dbt.adapters.sparkevolve.load.queries import Queries
@@ -68,9 +70,16 @@ class Preview:
         # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
-        plan = plan_batch(batch, settings, column_docs, table.schema(), table_facts(table), self._node.name)
+        schema, facts = table.schema(), table_facts(table)
+        aside = ""
+        if settings.sets_aside:
+            members = conversions(schema, batch.schema, policy_of(batch, settings, column_docs, facts))
+            aside = planned_text(target, members, settings)
+            batch.schema = converted_schema(batch.schema, members)
+        plan = plan_batch(batch, settings, column_docs, schema, facts, self._node.name)
         data = plan_data(target, plan, settings)
-        return data | {"warnings": [*data["warnings"], *plan.reminders, *differences(table, settings)]}
+        found = [*data["warnings"], *plan.reminders, *([aside] if aside else [])]
+        return data | {"warnings": [*found, *differences(table, settings)]}
 
     def of_new_table(
         self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings

@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.errors import (
     EvolutionRefusedError,
     NotOnBranchError,
     PublishConflictError,
+    PublishError,
     RunCancelledError,
 )
 from dbt.adapters.sparkevolve.evolution import refusals
@@ -193,6 +194,8 @@ class LoadRunner:
             if found:
                 raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
         batch = self._catalog.staged_batch(staged, settings.bookkeeping)
+        if self._node.letters is not None:
+            batch.filled = self._node.letters.filled
         uncounted = batch.uncounted(base.table.schema())
         if uncounted:
             rows = self._spark.rows(batch_queries.count_nulls(str(staged), uncounted))
@@ -243,7 +246,13 @@ class LoadRunner:
 
     def run_step(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Run one statement of a load, exactly once whatever comes between; see ``Steps.run``."""
-        return self._steps.run(load, step)
+        try:
+            return self._steps.run(load, step)
+        except ConnectionLostError:
+            if load.branch is None:
+                # It may have taken effect.
+                self._dead_letters.leave()
+            raise
 
     def audit(self, load: Load) -> None:
         """Check what was loaded into the branch against the model's audits.
@@ -307,14 +316,20 @@ class LoadRunner:
                 return self._has_moved(load, is_last)
             self.publish_letters(load.settings)
 
-        outcome = self._catalog.publish(
-            load.target,
-            load.base,
-            load.branch,
-            retries,
-            load.elapsed_ms,
-            load.overwritten_spec,
-        )
+        try:
+            outcome = self._catalog.publish(
+                load.target,
+                load.base,
+                load.branch,
+                retries,
+                load.elapsed_ms,
+                load.overwritten_spec,
+            )
+        except PublishError as exc:
+            if exc.snapshot_id is not None:
+                # The rows may be visible.
+                self._dead_letters.leave()
+            raise
         if outcome == Published.MOVED:
             self._dead_letters.take_back()
             return self._has_moved(load, is_last)
