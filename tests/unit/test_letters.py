@@ -1,0 +1,136 @@
+"""What is said of rows that cannot be placed, and the text of what tells them from the others."""
+
+from typing import Any
+
+import pytest
+from dbt.adapters.contracts.connection import AdapterResponse
+from pyiceberg.types import (
+    BinaryType,
+    DateType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+    TimestamptzType,
+)
+
+from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, Whole
+from dbt.adapters.sparkevolve.load.letters import Letters, reasons_of
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.sql.dead_letters import Judgement, encoded, insert_letters, to_json
+
+TARGET = SparkEvolveRelation.create("lake", "s", "t")
+INT, TEXT = IntegerType(), StringType()
+
+
+def letters(found: list[tuple[Any, ...]], bad: int, rows: int) -> Letters:
+    relation = SparkEvolveRelation.create("lake", "s", "t_dlt")
+    return Letters(TARGET, relation, TARGET, TARGET, "t", rows=rows, bad=bad, reasons=reasons_of(found))
+
+
+def test_what_is_said_of_bad_rows() -> None:
+    found = letters([("wrong", 2, '{"id":1}'), ("wrong", 2, '{"id":2}'), ("none", 1, '{"id":3}')], 3, 10)
+    assert found.text == (
+        "3 of 10 rows could not be placed and are in `lake`.`s`.`t_dlt`:\n"
+        '  * wrong: 2 rows, such as {"id":1}, {"id":2}\n'
+        '  * none: 1 row, such as {"id":3}'
+    )
+    response = found.response(AdapterResponse("OK", code="OK", rows_affected=7))
+    assert response.to_dict(omit_none=True) == {
+        "_message": "OK",
+        "code": "OK",
+        "rows_affected": 7,
+        "dead_letters": {
+            "table": "`lake`.`s`.`t_dlt`",
+            "rows": 3,
+            "of": 10,
+            "reasons": [
+                {"reason": "wrong", "rows": 2, "samples": ['{"id":1}', '{"id":2}']},
+                {"reason": "none", "rows": 1, "samples": ['{"id":3}']},
+            ],
+        },
+    }
+
+
+def test_of_more_than_a_hundred_reasons_the_rest_is_counted() -> None:
+    rows = [(f"r{n}", 200 - n, f"{n}-{i}") for n in range(103) for i in range(10)]
+    found = letters(rows, 1000, 1000)
+    assert [len(found.shown), len(found.others)] == [100, 3]
+    assert found.data()["other_reasons"] == {"reasons": 3, "rows": 100 + 99 + 98}
+    assert found.text.splitlines()[-1] == "  * 3 other reasons: 297 rows"
+    assert len(found.text.splitlines()) == 102
+    assert {len(reason["samples"]) for reason in found.data()["reasons"]} == {10}
+
+
+def test_a_batch_in_which_nothing_can_be_wrong_is_not_looked_at() -> None:
+    same = Member("a", ("a",), Unchanged())
+    assert not Judgement("b", {"a": INT}, [same], {}).is_needed
+    assert Judgement("b", {"a": INT}, [same], {}, audits=["a > 0"]).is_needed
+    assert Judgement("b", {"a": INT}, [same], {}, unique=["a"]).is_needed
+    assert Judgement("b", {"a": INT}, [Member("a", ("a",), Unchanged(), not_null=True)], {}).is_needed
+
+
+def test_names_of_the_model_are_not_taken() -> None:
+    types: dict[str, IcebergType] = {"sparkevolve_ROW": INT, "sparkevolve_letter_id": TEXT}
+    members = [
+        Member("sparkevolve_ROW", ("sparkevolve_ROW",), Unchanged(), not_null=True),
+        Member("sparkevolve_letter_id", ("sparkevolve_letter_id",), Whole(("x",), TEXT, INT)),
+    ]
+    judgement = Judgement("b", types, members, {})
+    assert "`sparkevolve_row_`.`sparkevolve_ROW` IS NULL" in judgement.count()
+    assert judgement.good("j") == (
+        "SELECT `sparkevolve_ROW`, `sparkevolve_letter_id`\nFROM j\nWHERE `sparkevolve_letter_id_` IS NULL"
+    )
+
+
+STRUCT = StructType(NestedField(1, "at", DateType()), NestedField(2, "n", INT))
+DAY = "substring_index(CAST(CAST({} AS timestamp_ntz) AS string), ' ', 1)"
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        (INT, "r.`c`"),
+        (TimestampType(), "CAST(r.`c` AS string)"),
+        (
+            TimestamptzType(),
+            "concat(CAST(CAST('1970-01-01 00:00:00' AS timestamp_ntz) + make_dt_interval(0, 0, 0, "
+            "CAST('0.000001' AS decimal(18,6))) * unix_micros(r.`c`) AS string), 'Z')",
+        ),
+        (BinaryType(), "translate(base64(CAST(r.`c` AS binary)), CAST(X'0d0a' AS string), '')"),
+        (
+            STRUCT,
+            f"IF(r.`c` IS NULL, NULL, named_struct('at', {DAY.format('r.`c`.`at`')}, 'n', r.`c`.`n`))",
+        ),
+        (ListType(1, DateType()), f"transform(r.`c`, value_0 -> {DAY.format('value_0')})"),
+        (ListType(1, INT), "r.`c`"),
+        (MapType(1, TEXT, 2, INT), "r.`c`"),
+        (
+            MapType(1, INT, 2, TEXT),
+            "transform(map_entries(r.`c`), value_0 -> "
+            "named_struct('key', value_0.key, 'value', value_0.value))",
+        ),
+    ],
+    ids=str,
+)
+def test_a_value_in_json(type_: IcebergType, value: str) -> None:
+    json = to_json("r", {"c": type_})
+    assert json == f"to_json(named_struct('c', {value}), map('ignoreNullFields', 'false'))"
+
+
+def test_base64_is_one_line() -> None:
+    assert encoded("x") == "translate(base64(CAST(x AS binary)), CAST(X'0d0a' AS string), '')"
+
+
+def test_what_a_table_of_letters_has_besides_is_null() -> None:
+    names = {"messageId": "string", "note": "int", "PAYLOAD": "string", "modelName": "string"}
+    sql = insert_letters("d", names, "SELECT 1", model="it's", invocation_id="i", loaded_micros=5)
+    assert sql.startswith(
+        "INSERT INTO d (`messageId`, `note`, `PAYLOAD`, `modelName`)\nSELECT\n"
+        "  `new`.`id` AS `messageId`,\n  CAST(NULL AS int) AS `note`,\n  `new`.`payload` AS `PAYLOAD`,\n  CAST(X'69742773' AS STRING) AS "
+        "`modelName`\nFROM ("
+    )
