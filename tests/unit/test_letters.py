@@ -131,6 +131,7 @@ def test_what_a_table_of_letters_has_besides_is_null() -> None:
     sql = insert_letters("d", names, "SELECT 1", model="it's", invocation_id="i", loaded_micros=5)
     assert sql.startswith(
         "INSERT INTO d (`messageId`, `note`, `PAYLOAD`, `modelName`)\nSELECT\n"
-        "  `new`.`id` AS `messageId`,\n  CAST(NULL AS int) AS `note`,\n  `new`.`payload` AS `PAYLOAD`,\n  CAST(X'69742773' AS STRING) AS "
+        "  `new`.`id` AS `messageId`,\n  CAST(NULL AS int) AS `note`,\n  `new`.`payload` AS `PAYLOAD`,\n"
+        "  CAST(X'69742773' AS STRING) AS "
         "`modelName`\nFROM ("
     )

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -258,6 +259,26 @@ def test_a_payload_has_each_value_as_it_was(scenario: Scenario) -> None:
         f"'id bigint, exact decimal(38,10), instant string') as row from {scenario.relation('t_dlt')})"
     )
     assert tuple(decoded) == (1, Decimal("12345678901234567890.0000000001"), "2024-01-02 03:04:05.678901Z")
+
+
+def test_the_query_of_the_page_decodes_letters(scenario: Scenario) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "dead-letters.md").read_text()
+    query = page.split("create view orders_rejected as\n")[1].split("```")[0]
+    rows = (
+        "select cast({0} as bigint) as order_id, {1} as amount, timestamp'2024-01-02 03:04:05' as ordered_at"
+    )
+    config: dict[str, Any] = {"on_bad_rows": "dead_letter", "unique_key": "order_id"}
+    scenario.model(rows.format(1, 5), "orders", **config)
+    scenario.run()
+    scenario.model(f"{rows.format(2, repr('6'))} union all {rows.format(3, repr('?'))}", "orders", **config)
+    scenario.run()
+    found = scenario.sql(
+        "select messageId, failureReason, row.order_id, row.amount from ("
+        + query.replace("orders_dlt", scenario.relation("orders_dlt"))
+        + ")"
+    )
+    reason = "`amount`: the string does not convert to int without loss"
+    assert [tuple(row) for row in found] == [('{"order_id":3}', reason, 3, "?")]
 
 
 def test_rows_without_a_key_are_known_by_their_hash(scenario: Scenario) -> None:
