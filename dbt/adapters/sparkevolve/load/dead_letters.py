@@ -197,7 +197,7 @@ class DeadLetters:
         batch.schema = converted_schema(batch.schema, members)
         batch.columns_without_null |= {fold(m.name) for m in members if m.not_null}
         batch.filled = filled_paths(members)
-        plan = plan_batch(batch, settings, {}, schema, facts)
+        plan = plan_batch(batch, settings, {}, schema, facts, self._node.name)
         batch.schema, batch.columns_without_null, batch.filled = before
         if plan.refusals:
             is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
