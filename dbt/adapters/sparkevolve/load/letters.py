@@ -119,9 +119,7 @@ class Letters:
 
     def response(self, response: AdapterResponse) -> Response:
         """Return dbt's response to a node's last statement with what is known of the bad rows."""
-        return Response(
-            response._message, response.code, response.rows_affected, response.query_id, self.data()
-        )
+        return Response(str(response), response.code, response.rows_affected, response.query_id, self.data())
 
     @property
     def lines(self) -> str:
