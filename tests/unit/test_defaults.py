@@ -636,3 +636,17 @@ def test_a_default_stands_in_the_column_in_its_meta_or_in_the_configuration() ->
         "`Status` has two defaults: 'pending' in `default` of the column, which is taken, and 'new' in "
         "`column_defaults`.",
     )
+
+
+def test_where_older_rows_may_not_read_it_a_new_column_has_it_for_rows_to_come() -> None:
+    facts = TableFacts(format_version=3, fills_older_rows=False)
+    evolution = plan(Schema(field(1, "a", INT)), "a int, b int, c int", {"b": "1"}, facts=facts)
+    assert evolution.changes == (
+        AddColumn(("b",), INT),
+        SetDefault(("b",), DefaultValue(INT, 1)),
+        AddColumn(("c",), INT),
+    )
+    assert evolution.warnings == (
+        "Rows that are older than `b` have NULL in it, and not its default: the table has ORC files, which "
+        "Iceberg's Java library could not read any more.",
+    )

@@ -54,6 +54,18 @@ def test_a_model_that_evolves(server_scenario: Scenario, publish: str) -> None:
     assert scenario.schemas() == 2
 
 
+def test_defaults_are_stored_by_the_server_or_in_spark(server_scenario: Scenario) -> None:
+    scenario, v3 = server_scenario, {"format-version": "3"}
+    scenario.model("select 1 as id, 'x' as s", tblproperties=v3)
+    scenario.run()
+    both = {"s": "'z'", "n": "7"}
+    scenario.model("select 2 as id, 'y' as s, 5 as n", column_defaults=both, tblproperties=v3)
+    scenario.run()
+    found = {f.name: (f.initial_default, f.write_default) for f in scenario.table().schema().fields}
+    assert found == {"id": (None, None), "s": (None, "z"), "n": (7, 7)}
+    assert scenario.rows() == [(1, "x", 7), (2, "y", 5)]
+
+
 def test_other_writers_are_met_at_each_commit(
     server_scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,15 +1,34 @@
 """Defaults of columns, as metadata of a table of format version 3: set, changed, removed and read back."""
 
 import datetime as dt
+from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
+from random import Random
 from typing import Any
 
 import pytest
 import yaml
-from pyiceberg.types import NestedField
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
 
+from dbt.adapters.sparkevolve.evolution.defaults import UnsupportedDefault, read_default
+from dbt.adapters.sparkevolve.evolution.types import spark_type
 from tests.functional.duckdb_reader import duckdb_rows
-from tests.functional.harness import Run, Scenario
+from tests.functional.harness import Run, Scenario, SqlRunner
+from tests.functional.snapshots.taking import snapshot, take
 
 V3 = {"format-version": "3"}
 AN_ID = "123e4567-e89b-12d3-a456-426614174000"
@@ -212,6 +231,13 @@ STRATEGIES: list[dict[str, Any]] = [
     {"removed_columns": "keep"},
     {"incremental_strategy": "merge"},
     {"incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "p"},
+    {
+        "incremental_strategy": "microbatch",
+        "unique_key": None,
+        "event_time": "ts",
+        "begin": "2024-01-01",
+        "batch_size": "day",
+    },
 ]
 
 
@@ -219,22 +245,24 @@ STRATEGIES: list[dict[str, Any]] = [
 def test_padding_writes_the_default_in_every_strategy(scenario: Scenario, method: str, version: str) -> None:
     names = [f"m{n}" for n in range(len(STRATEGIES))]
     properties = {"format-version": version}
-    sql = "select id, 'p' as p, {} as s from values {} as v(id)"
-    first = sql.format("'old' as gone, named_struct('a', id, 'b', 'old')", "(1), (2)")
-    then = sql.format("named_struct('a', id)", "(2), (3)")
+    sql = "select id, 'p' as p, {} as s, timestamp'2024-01-0{} 05:00:00' as ts from values {} as v(id)"
+    first = sql.format("'old' as gone, named_struct('a', id, 'b', 'old')", 1, "(1), (2)")
+    then = sql.format("named_struct('a', id)", 2, "(2), (3)")
     describe(scenario, *names, gone="'pending'", no="now()")
-    for sql in (first, then):
+    for day, sql in enumerate((first, then), start=1):
         for name, strategy in zip(names, STRATEGIES, strict=True):
             scenario.model(sql, name, tblproperties=properties, pad_with="default", **strategy)
-        run = scenario.run()
+        times = (f"2024-01-0{day}", f"2024-01-0{day + 1}")
+        run = scenario.run("--event-time-start", times[0], "--event-time-end", times[1])
     kept, new = (2, "p", "old", {"a": 2, "b": "old"}), (3, "p", "pending", {"a": 3, "b": None})
     one, two = (1, "p", "old", {"a": 1, "b": "old"}), (2, "p", "pending", {"a": 2, "b": None})
-    assert {name: scenario.rows(name) for name in names} == {
+    assert {name: [row[:4] for row in scenario.rows(name)] for name in names} == {
         "m0": [one, kept, two, new],
         "m1": [one, two, new],
         "m2": [one, kept, new],
         "m3": [one, kept, new],
         "m4": [two, new],
+        "m5": [one, kept, two, new],
     }
     assert "column `gone` is not in the model, padded with 'pending'" in run.log
     assert (
@@ -246,3 +274,127 @@ def test_padding_writes_the_default_in_every_strategy(scenario: Scenario, method
     why = {"2": "version 2, and defaults come with version 3", "3": "over a Thrift server"}[version]
     warnings = [line for line in run.log.splitlines() if "The default of `gone` is not stored" in line]
     assert len([line for line in warnings if why in line]) == (0 if stored else len(names))
+
+
+def test_a_full_refresh_and_a_snapshot_have_defaults_too(scenario: Scenario, in_session: None) -> None:
+    sql = "select 1 as id, 'x' as s"
+    describe(scenario, "t", "replaced", s="'pending'")
+    scenario.model(sql, tblproperties=V3)
+    scenario.model(sql, "replaced", tblproperties=V3, full_refresh_schema="replace")
+    snapshot(scenario, sql, tblproperties=V3, column_defaults={"S": "'snapped'", "n": "5"})
+    assert "The default of `n` is skipped: neither the table nor the model has such a column." in take(
+        scenario
+    )
+    for name in ("t", "replaced"):
+        assert defaults(scenario, "s", name) == (None, "pending")
+    assert defaults(scenario, "s", "snap") == (None, "snapped")
+    # The refresh gives the models' tables their defaults again; the snapshot's source has a column more.
+    snapshot(scenario, f"{sql}, 7 as n", tblproperties=V3, column_defaults={"S": "'snapped'", "n": "5"})
+    scenario.model("select 2 as id, 1 as m", tblproperties=V3, pad_with="default", column_defaults={"m": "9"})
+    take(scenario)
+    assert scenario.rows() == [(2, "pending", 1)]
+    assert defaults(scenario, "m") == (9, 9)
+    assert defaults(scenario, "s", "replaced") == (None, "pending")
+    assert defaults(scenario, "n", "snap") == (5, 5)
+
+
+def test_an_orc_file_is_never_asked_for_a_default(scenario: Scenario, in_session: None) -> None:
+    """Iceberg's Java library cannot read one that lacks a column with a default for older rows."""
+    orc = {**V3, "write.format.default": "orc"}
+    scenario.model("select 1 as id", tblproperties=orc)
+    scenario.run()
+    scenario.model("select 2 as id, 'x' as s", tblproperties=V3, column_defaults={"s": "'pending'"})
+    run = scenario.run()
+    assert "add column `s` string\n" in run.log
+    assert said(run, "default") == [
+        "set default of `s` to 'pending'",
+        "Rows that are older than `s` have NULL in it, and not its default: the table has ORC files, which "
+        "Iceberg's Java library could not read any more.",
+    ]
+    assert defaults(scenario, "s") == (None, "pending")
+    scenario.sql(f"refresh table {scenario.relation()}")
+    assert scenario.sql(f"select * from {scenario.relation()} order by id") == [(1, None), (2, "x")]
+    state = scenario.schemas()
+    scenario.run()
+    assert scenario.schemas() == state
+
+
+def literals() -> Iterator[tuple[str, IcebergType]]:
+    """Literals of each type, many of them at its bounds; the same in each run."""
+    random = Random(10)
+    pieces = [
+        "\\\\",
+        "''",
+        "\\'",
+        '"',
+        "\\n",
+        "\\t",
+        "\\0",
+        "\\%",
+        "\\_",
+        "\\x",
+        "\\101",
+        "\\u00e9",
+        "\\U0001F600",
+        "$",
+        "${x}",
+    ]
+    pieces += [
+        "a",
+        "é",
+        "😀",
+        " ",
+        "\n",
+        "--",
+        "/*",
+        ";",
+        "\\Z",
+        "\\b",
+        "\\r",
+        "\\8",
+        "\\u12",
+        "\\ud83d\\ude00",
+    ]
+    for _ in range(60):
+        yield "'" + "".join(random.choices(pieces, k=random.randrange(6))) + "'", StringType()
+    for _ in range(20):
+        for type_, bits in ((IntegerType(), 31), (LongType(), 63)):
+            yield str(random.choice([-1, 1]) * random.randrange(2 ** random.randrange(1, bits))), type_
+        digits = f"{random.choice(['', '-', '+'])}{random.randrange(10**7)}.{random.randrange(100):02}"
+        yield digits, DecimalType(9, 2)
+        for float_ in (FloatType(), DoubleType()):
+            yield f"{random.choice(['', '-'])}{random.randrange(10**6)}.{random.randrange(10**9)}1", float_
+        date = f"{random.randrange(1, 10000):04}-{random.randrange(1, 13):02}-{random.randrange(1, 29):02}"
+        time = f"{random.randrange(24):02}:{random.randrange(60):02}:{random.randrange(60):02}"
+        time += random.choice(["", ".5", ".000001", ".123456000"])
+        zone = random.choice(["Z", "+00:00", "-08:00", "+05:30", " UTC", "+18:00", " -03:15"])
+        yield f"DATE '{date}'", DateType()
+        yield f"'{date}'", DateType()
+        yield f"TIMESTAMP_NTZ '{date} {time}'", TimestampType()
+        yield f"'{date}T{time}'", TimestampType()
+        yield f"TIMESTAMP '{date} {time}{zone}'", TimestamptzType()
+        yield f"'{date} {time}{zone}'", TimestamptzType()
+    yield from (("true", BooleanType()), ("FALSE", BooleanType()))
+    yield from ((str(bound), IntegerType()) for bound in (-(2**31), 2**31 - 1))
+    yield from ((str(bound), LongType()) for bound in (-(2**63), 2**63 - 1))
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_a_literal_says_what_it_says_to_spark(spark_sql: SqlRunner, zone: str) -> None:
+    (before,) = spark_sql("set spark.sql.session.timeZone")
+    read = []
+    for text, type_ in literals():
+        with suppress(UnsupportedDefault):
+            read.append((text, spark_type(type_), read_default(text, type_)))
+    assert len(read) > 250
+    spark_sql(f"set spark.sql.session.timeZone={zone}")
+    try:
+        rows = ",\n".join(
+            f"({n}, CAST({text} AS {type_}) <=> {value.sql}, CAST({text} AS {type_}) IS NULL)"
+            for n, (text, type_, value) in enumerate(read)
+            if value is not None
+        )
+        found = spark_sql(f"select * from values {rows} as v(n, same, missing) where not same or missing")
+    finally:
+        spark_sql(f"set spark.sql.session.timeZone={before[1]}")
+    assert [read[n] for n, *_ in found] == []

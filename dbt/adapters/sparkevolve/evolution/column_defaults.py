@@ -63,6 +63,11 @@ class ColumnDefaults:
         if value is not None and not self.policy.facts.stores_defaults:
             self._not_stored.append(name)
             return None
+        if value is not None and not self.policy.facts.fills_older_rows:
+            self.warnings.append(
+                f"Rows that are older than {quote(name)} have NULL in it, and not its default: the table has "
+                "ORC files, which Iceberg's Java library could not read any more."
+            )
         return value
 
     def of_old(self, name: str, old: NestedField, type_: IcebergType) -> Iterable[SetDefault | RemoveDefault]:

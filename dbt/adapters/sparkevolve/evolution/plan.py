@@ -25,6 +25,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     Change,
     RelaxNotNull,
     RenameField,
+    SetDefault,
     SetDoc,
     WidenType,
 )
@@ -282,9 +283,7 @@ class _Planner:
             self.changes.append(AddField(path, new.field_type))
             self._warn_of_former(path)
         else:
-            doc = (self.policy.docs or {}).get(fold(new.name)) or None
-            default = self.defaults.of_new(new.name, new.field_type)
-            self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
+            self._add_column(new)
             self._warn_of_former(path)
         yield StructMember(new.name, new.name, Keep())
 
@@ -308,10 +307,17 @@ class _Planner:
         elif parent:
             self.changes.append(AddField(path, new.field_type))
         else:
-            doc = (self.policy.docs or {}).get(fold(new.name)) or None
-            default = self.defaults.of_new(new.name, new.field_type)
-            self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
+            self._add_column(new)
         yield StructMember(new.name, new.name, Keep())
+
+    def _add_column(self, new: NestedField) -> None:
+        doc = (self.policy.docs or {}).get(fold(new.name)) or None
+        default = self.defaults.of_new(new.name, new.field_type)
+        if default is None or self.policy.facts.fills_older_rows:
+            self.changes.append(AddColumn((new.name,), new.field_type, doc, default))
+        else:
+            self.changes.append(AddColumn((new.name,), new.field_type, doc))
+            self.changes.append(SetDefault((new.name,), default))
 
     def _rename(self, path: Path, old: NestedField, name: str) -> None:
         self.changes.append(RenameField(path, name))

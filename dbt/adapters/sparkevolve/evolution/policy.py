@@ -98,6 +98,8 @@ class TableFacts:
         past: the names that its fields have had before.
         taken_names: names that other writers have given to other fields since a run has looked.
         looked_at: the property that says that they were told of.
+        fills_older_rows: whether older rows may read a default. Iceberg's Java library cannot read an ORC
+            file any more that lacks a column with one.
     """
 
     format_version: int = 2
@@ -110,6 +112,7 @@ class TableFacts:
     past: Past = field(default_factory=Past)
     taken_names: tuple[TakenName, ...] = ()
     looked_at: tuple[str, str] = ("", "")
+    fills_older_rows: bool = True
 
     @property
     def stores_defaults(self) -> bool:

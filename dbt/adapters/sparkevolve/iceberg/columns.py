@@ -16,7 +16,7 @@ from dbt.adapters.sparkevolve.evolution.record import fingerprint
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
-from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.facts import plan_of
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
@@ -65,7 +65,7 @@ def evolve(
         nonlocal tried, lost, outages
         if base is not None and not is_same_table(table.metadata, base):
             raise TableChangedError(str(relation), ())
-        plan = decide(table.schema(), table_facts(table))
+        plan = plan_of(table, decide)
         if lost is not None and tried is not None:
             if not plan.changes:
                 # The catalog had committed before its answer was lost.
@@ -98,7 +98,7 @@ def evolve(
     except CommitConflictError as exc:
         # The last conflict may have been with what is wanted here, or with our own commit.
         now = access.load(relation)
-        plan = decide(now.schema(), table_facts(now))
+        plan = plan_of(now, decide)
         if not plan.changes:
             return plan
         raise CommitConflictError(

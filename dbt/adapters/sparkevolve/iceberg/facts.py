@@ -1,16 +1,19 @@
 """What planning needs to know of a table beside its schema."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from pyiceberg.manifest import FileFormat, ManifestContent
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn
 from dbt.adapters.sparkevolve.evolution.history import former_fields, past_of, taken_names
 from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, TakenName
 from dbt.adapters.sparkevolve.iceberg.base import partitions
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
@@ -33,6 +36,39 @@ def table_facts(table: Table) -> TableFacts:
         past=past_of(metadata.schemas),
         taken_names=_taken_names(table),
         looked_at=record.looked_at(table.properties, metadata.current_schema_id),
+    )
+
+
+def plan_of(table: Table, decide: Callable[[Schema, TableFacts], EvolutionPlan]) -> EvolutionPlan:
+    """Return what is decided for a table; whether it has ORC files is found out only where that matters.
+
+    Args:
+        table: the table.
+        decide: returns the plan for a schema and what else is known of its table; raises to refuse.
+    """
+    facts = table_facts(table)
+    plan = decide(table.schema(), facts)
+    fills = any(isinstance(change, AddColumn) and change.default is not None for change in plan.changes)
+    if fills and _has_orc_files(table):
+        return decide(table.schema(), replace(facts, fills_older_rows=False))
+    return plan
+
+
+def _has_orc_files(table: Table) -> bool:
+    """Tell whether a reader of the table's current schema, on any branch, reads an ORC file."""
+    heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    snapshots = (table.snapshot_by_id(snapshot_id) for snapshot_id in heads)
+    manifests = {
+        manifest.manifest_path: manifest
+        for snapshot in snapshots
+        if snapshot is not None
+        for manifest in snapshot.manifests(table.io)
+        if manifest.content == ManifestContent.DATA
+    }
+    return any(
+        entry.data_file.file_format == FileFormat.ORC
+        for manifest in manifests.values()
+        for entry in manifest.fetch_manifest_entry(table.io)
     )
 
 

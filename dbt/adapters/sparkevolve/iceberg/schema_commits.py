@@ -29,7 +29,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.times import iso
@@ -56,13 +56,9 @@ def commit_changes(
         of_schema = [change for change in changes if not isinstance(change, SetProperty)]
         if not of_schema:
             return
-        first, then = _in_turn(of_schema)
-        with _schema_update(transaction) as update:
-            for change in first:
-                _stage(update, change)
-        if then:
+        for part in filter(None, _in_turn(of_schema)):
             with _schema_update(transaction) as update:
-                for change in then:
+                for change in part:
                     _stage(update, change)
         defaults = record.changed_defaults(
             table.properties, table.schema(), transaction.table_metadata.schema()
@@ -94,16 +90,24 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> N
             transaction.set_properties({COMMENT_PROPERTY: comment})
 
 
-def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], list[SchemaChange]]:
-    """Return the changes that PyIceberg can make at once, and those after them.
+def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], ...]:
+    """Return the changes that PyIceberg can make at once, those after them, and those after these.
 
-    It adds no field under a name that another one has, though the same change renames that.
+    It adds no field under a name that another one has, though the same change renames that; and it changes
+    no field that the same change adds.
     """
     renames = {c.path: c.new_name for c in changes if isinstance(c, RenameField)}
     left = {tuple(map(fold, path)) for path in renames}
     first: list[SchemaChange] = []
     then: list[SchemaChange] = []
+    last: list[SchemaChange] = []
+    added: set[Path] = set()
     for change in changes:
+        if isinstance(change, AddColumn):
+            added.add(change.path)
+        elif isinstance(change, SetDefault) and change.path in added:
+            last.append(change)
+            continue
         is_added = isinstance(change, AddColumn | AddField)
         if not is_added or tuple(map(fold, change.path)) not in left:
             first.append(change)
@@ -112,7 +116,7 @@ def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], list[
             then.append(replace(change, path=(*parent, change.path[-1])))
         else:
             then.append(change)
-    return first, then
+    return first, then, last
 
 
 @contextmanager

@@ -35,6 +35,7 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     if plan.get("creates"):
         found = [("column", names.quote(name)) for name in plan["columns"]]
         found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
+        found += [("default", text) for text in plan.get("defaults", ())]
         found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
         found += [("refused", text) for text in plan["refusals"]]
         return "\n".join(

@@ -10,9 +10,10 @@ from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.conversions import conversions, converted_schema
+from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, policy_of
 from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
@@ -70,13 +71,16 @@ class Preview:
         # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
-        schema, facts = table.schema(), table_facts(table)
         aside = ""
         if settings.sets_aside:
+            schema, facts = table.schema(), table_facts(table)
             members = conversions(schema, batch.schema, policy_of(batch, settings, column_docs, facts))
             aside = planned_text(target, members, settings)
             batch.schema = converted_schema(batch.schema, members)
-        plan = plan_batch(batch, settings, column_docs, schema, facts, self._node.name)
+        plan = plan_of(
+            table,
+            lambda schema, facts: plan_batch(batch, settings, column_docs, schema, facts, self._node.name),
+        )
         data = plan_data(target, plan, settings)
         found = [*data["warnings"], *plan.reminders, *([aside] if aside else [])]
         return data | {"warnings": [*found, *differences(table, settings)]}
@@ -93,7 +97,8 @@ class Preview:
 
         Returns:
             ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
-            selects from is not there yet), ``columns`` (names), ``warnings`` and ``refusals`` (texts).
+            selects from is not there yet), ``columns`` (names), ``defaults`` (texts, if the model has some),
+            ``warnings`` and ``refusals`` (texts).
         """
         plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
         plan |= {"columns": [], "warnings": [], "refusals": []}
@@ -103,7 +108,10 @@ class Preview:
             return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
         except DbtDatabaseError as exc:
             return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
-        return plan | {"columns": query["columns"], "warnings": query["warnings"]}
+        defaults = [f"{names.quote(name)}: {shown_default(text)}" for name, text in settings.defaults.items()]
+        plan |= {"defaults": defaults} if defaults else {}
+        warnings = [*query["warnings"], *settings.contrary_defaults]
+        return plan | {"columns": query["columns"], "warnings": warnings}
 
     def of_replacement(
         self, relation: SparkEvolveRelation, sql: str, columns: Sequence[SparkEvolveColumn]

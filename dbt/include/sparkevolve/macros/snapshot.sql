@@ -21,6 +21,7 @@
     {% endcall %}
     {% do sparkevolve__rows_are_visible(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, false) %}
+    {% do sparkevolve__store_defaults(target_relation, sparkevolve__snapshot_settings()) %}
   {% endif %}
   {% do sparkevolve__run_post_hooks() %}
   {{ return({'relations': [target_relation]}) }}
