@@ -1,0 +1,146 @@
+"""A dropped column put back into a real table: the commit, what it says, and what comes between."""
+
+import json
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
+
+from dbt.adapters.sparkevolve.errors import (
+    CommitConflictError,
+    NotIcebergError,
+    RestoreRefusedError,
+    SchemaCommitError,
+)
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.restore import Restored
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import answering, append, columns, relation
+
+MAPPING = '[{"field-id":1,"names":["id"]},{"field-id":2,"names":["note"]}]'
+
+
+@pytest.fixture
+def dropped(make_table: MakeTable, other: Catalog) -> Table:
+    """A table whose column `note`, its second one, was dropped between two rows."""
+    make_table(
+        columns("id int, note string"),
+        [{"id": 1, "note": "keep"}],
+        properties={"schema.name-mapping.default": MAPPING, "sparkevolve.schema.0": '{"added": ["`note`"]}'},
+    )
+    table = other.load_table("db.t")
+    with table.update_schema() as update:
+        update.delete_column("note")
+    append(table, [{"id": 2}])
+    return table
+
+
+def restore(lake: IcebergCatalog, column: str = "note", retries: int = 2, **more: object) -> Restored:
+    given = {"field_id": None, "plan_only": False, **more}
+    return lake.restore_column(relation("t"), column, retries=retries, invocation_id="run-1", **given)  # type: ignore[arg-type]
+
+
+def rows(other: Catalog) -> list[tuple[object, ...]]:
+    found = other.load_table("db.t").scan().to_arrow().to_pylist()
+    return sorted(tuple(row.values()) for row in found)
+
+
+def test_the_schema_that_the_table_has_had_is_its_schema_again(
+    lake: IcebergCatalog, other: Catalog, dropped: Table
+) -> None:
+    planned = restore(lake, plan_only=True)
+    assert other.load_table("db.t").metadata_location == dropped.metadata_location
+    assert (planned.is_done, planned.schema_id) == (False, 1)
+    done = restore(lake)
+    table = other.load_table("db.t")
+    assert (done.is_done, done.schema_id, table.metadata.current_schema_id) == (True, 0, 0)
+    assert [schema.schema_id for schema in table.metadata.schemas] == [0, 1]
+    assert table.metadata.last_column_id == 2
+    assert rows(other) == [(1, "keep"), (2, None)]
+    entry = json.loads(table.properties["sparkevolve.schema.0"])
+    assert (entry["added"], entry["restored"], entry["restored_by"]) == (["`note`"], ["`note`"], "run-1")
+    assert json.loads(table.properties["schema.name-mapping.default"]) == json.loads(MAPPING)
+    assert done.data | {"dropped_at": ""} == {
+        "relation": "`lake`.`db`.`t`",
+        "change": "restore column `note` string as field 2",
+        "column": "`note`",
+        "field_id": 2,
+        "type": "string",
+        "first_schema_id": 0,
+        "last_schema_id": 0,
+        "dropped_by_schema_id": 1,
+        "dropped_at": "",
+        "files_with_values": {"files": 1, "rows": 1},
+        "files_without_values": {"files": 1, "rows": 1},
+        "files_unknown": {"files": 0, "rows": 0},
+        "rewrites_since": 0,
+        "schema_id": 0,
+        "is_done": True,
+    }
+
+
+def test_one_that_comes_after_others_makes_a_schema_of_its_own(
+    lake: IcebergCatalog, other: Catalog, dropped: Table
+) -> None:
+    with dropped.update_schema() as update:
+        update.add_column("n", columns("n int").fields[0].field_type)
+    assert restore(lake).schema_id == 3
+    table = other.load_table("db.t")
+    assert {f.name: f.field_id for f in table.schema().fields} == {"id": 1, "n": 3, "note": 2}
+    assert rows(other) == [(1, None, "keep"), (2, None, None)]
+    assert json.loads(table.properties["sparkevolve.schema.3"])["restored"] == ["`note`"]
+    mapping = json.loads(table.properties["schema.name-mapping.default"])
+    assert [entry["field-id"] for entry in mapping if "note" in entry["names"]] == [2]
+
+
+def test_an_answer_that_was_lost_and_a_writer_that_was_faster(
+    lake: IcebergCatalog, other: Catalog, dropped: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = answering(lake, monkeypatch, CommitFailedException("faster"), OSError("lost it"))
+    assert restore(lake).is_done
+    assert calls == ["faster", "lost it"]
+    assert rows(other) == [(1, "keep"), (2, None)]
+    assert len(other.load_table("db.t").metadata.schemas) == 2
+
+
+def test_what_the_catalog_refuses_changes_nothing(
+    lake: IcebergCatalog, other: Catalog, dropped: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering(lake, monkeypatch, *[CommitFailedException("faster")] * 2, ValueError("no such thing"))
+    with pytest.raises(CommitConflictError):
+        restore(lake, retries=1)
+    with pytest.raises(SchemaCommitError, match="restore column `note` string as field 2") as caught:
+        restore(lake)
+    assert caught.value.outcome_known
+    assert other.load_table("db.t").metadata_location == dropped.metadata_location
+
+
+def test_a_refusal_names_the_table_and_writes_nothing(
+    lake: IcebergCatalog, other: Catalog, dropped: Table
+) -> None:
+    with pytest.raises(RestoreRefusedError) as caught:
+        restore(lake, "id")
+    assert caught.value.msg.startswith(
+        "Nothing was restored in `lake`.`db`.`t`, and nothing was written to it. The table has the column "
+        "`id`, "
+    )
+    assert other.load_table("db.t").metadata_location == dropped.metadata_location
+    other.drop_table("db.t")
+    with pytest.raises(NotIcebergError):
+        restore(lake)
+
+
+def test_what_expired_snapshots_have_written_is_known_by_statistics_alone(
+    lake: IcebergCatalog, other: Catalog, dropped: Table
+) -> None:
+    append(dropped, [{"id": 3}])
+    table = other.load_table("db.t")
+    oldest = sorted(table.metadata.snapshots, key=lambda snapshot: snapshot.timestamp_ms)[:2]
+    table.maintenance.expire_snapshots().by_ids([snapshot.snapshot_id for snapshot in oldest]).commit()
+    planned = restore(lake, plan_only=True)
+    counted = (planned.written_with.files, planned.written_without.files, planned.unknown.files)
+    assert counted == (1, 1, 1)
+    assert planned.lines[-1] == (
+        "unknown  1 row in 1 file, whose snapshots have expired and whose statistics do not name it"
+    )
