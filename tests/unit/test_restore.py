@@ -1,6 +1,8 @@
 """Dropped fields: which ones a table has had, and how one is put back under its old id."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
     DecimalType,
@@ -22,6 +24,7 @@ from dbt.adapters.sparkevolve.evolution.restore import (
     removed_schemas,
     restore_command,
 )
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 from tests.unit.helpers import array, mapping, struct
 
 INT, LONG, STRING = IntegerType(), LongType(), StringType()
@@ -249,3 +252,50 @@ def test_a_replaced_table_whose_column_became_another_kind() -> None:
 )
 def test_the_command_is_what_a_user_would_type(path: tuple[str, ...], text: str) -> None:
     assert restore_command("orders", path, 2) == f"dbt run-operation restore_column --args '{text}'"
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["add", "drop", "rename", "nest"]), st.integers(0, 9)), max_size=12)
+)
+def test_whatever_was_dropped_comes_back_or_is_refused(steps: list[tuple[str, int]]) -> None:
+    """Nothing that the table has moves or changes, and what comes back is what was dropped."""
+    current = Schema(f(1, "id"), f(2, "s", struct(3, x=INT)), schema_id=0)
+    history, last = [current], 3
+    for step, number in steps:
+        fields = list(current.fields)
+        place = number % len(fields)
+        if step == "add":
+            last += 1
+            fields.append(f(last, f"c{number}" if number < 5 else f"n{last}"))
+        elif step == "drop" and len(fields) > 1:
+            del fields[place]
+        elif step == "rename":
+            fields[place] = fields[place].model_copy(update={"name": f"r{number}"})
+        elif step == "nest" and isinstance(fields[place].field_type, StructType):
+            inner = list(fields[place].field_type.fields)
+            last += 1
+            inner = [f(last, "x")] if number % 2 and inner else [*inner, f(last, f"y{last}")]
+            fields[place] = fields[place].model_copy(update={"field_type": StructType(*inner)})
+        if len({field.name for field in fields}) < len(fields):
+            continue
+        current = Schema(*fields, schema_id=len(history))
+        history.append(current)
+    for dropped in dropped_fields(history, current):
+        field_id = dropped.field.field_id
+        column = ".".join(dropped.path)
+        found = plan_restore(history, current, column, field_id, last_column_id=last)
+        taken = [f"{'.'.join(dropped.parent)}.{name}".strip(".") for name in dropped.names]
+        if isinstance(found, Refusal):
+            assert any(name in current.column_names for name in taken), found
+            continue
+        before, after = (dict(fields_within(s.as_struct())) for s in (current, found.schema))
+        ids = [field.field_id for field in after.values()]
+        assert len(set(ids)) == len(ids)
+        assert {p: after[p] for p in before if p != dropped.parent} == {
+            p: before[p] for p in before if p != dropped.parent
+        }
+        assert after[found.path].field_id == field_id
+        assert str(after[found.path].field_type) == str(dropped.field.field_type)
+        assert dropped_fields(history, found.schema) == tuple(
+            d for d in dropped_fields(history, found.schema) if d.field.field_id != field_id
+        )

@@ -1,5 +1,7 @@
 """A type that cannot become another: the old column is kept under another name, the new one has its name."""
 
+from datetime import date
+
 import pytest
 
 from tests.functional.duckdb_reader import duckdb_rows
@@ -13,7 +15,15 @@ def by_spark(scenario: Scenario, name: str = "t") -> list[tuple[object, ...]]:
     return sort_rows(scenario.sql(f"select * from {scenario.relation(name)}"))
 
 
-@pytest.mark.core
+CONTRACT = """
+models:
+  - name: direct
+    config: {{contract: {{enforced: true}}}}
+    columns: [{{name: id, data_type: int}}, {{name: amount, data_type: {}}}, {{name: p, data_type: date}}]
+"""
+WINDOW = ("--event-time-start", "2024-01-02", "--event-time-end", "2024-01-03")
+
+
 def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -> None:
     models: dict[str, dict[str, object]] = {
         "delete_insert": {},
@@ -21,17 +31,27 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         "merging": {"incremental_strategy": "merge"},
         "appending": {"incremental_strategy": "append", "unique_key": None},
         "overwriting": {"incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "p"},
-        "direct": {"publish": "direct"},
+        "direct": {"publish": "direct", "on_schema_change": "append_new_columns"},
+        "batches": {
+            "incremental_strategy": "microbatch",
+            "unique_key": None,
+            "event_time": "p",
+            "lookback": 0,
+            "begin": "2024-01-02",
+            "batch_size": "day",
+        },
     }
+    first, last = "select 1 as id, 'ten' as amount, date'2024-01-01' as p", "date'2024-01-02'"
     for name, config in models.items():
-        scenario.model("select 1 as id, 'ten' as amount, 1 as p union all select 2, 'six', 2", name, **config)
+        second = f"select 2 as id, 'six' as amount, {last} as p"
+        scenario.model(second if name == "batches" else f"{first} union all {second}", name, **config)
+    scenario.file("models/contract.yml", CONTRACT.format("string"))
     scenario.file("models/reader.sql", "select id, Amount from {{ ref('merging') }}")
     scenario.file("models/other.sql", "select id from {{ ref('merging') }}")
     scenario.file("models/star.sql", "select * from {{ ref('merging') }}")
-    scenario.run()
+    scenario.run(*WINDOW)
     ids = {name: scenario.field_ids(name) for name in models}
-    for name, config in models.items():
-        scenario.model("select 2 as id, 60 as amount, 2 as p", name, **config)
+    scenario.model(f"select 2 as id, 60 as amount, {last} as p", "merging", **models["merging"])
     refused = scenario.fail("--select", "merging").message
     assert (
         "Column `amount` is string in the table, and the model returns int. Cast it to string in the model, "
@@ -41,8 +61,18 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
     ) in refused
 
     for name, config in models.items():
-        scenario.model("select 2 as id, 60 as amount, 2 as p", name, column_renames=RENAMES, **config)
-    run = scenario.run()
+        sql = f"select 2 as id, 60 as amount, {last} as p"
+        scenario.model(sql, name, column_renames=RENAMES, **config)
+    scenario.file("models/contract.yml", CONTRACT.format("int"))
+    told = (
+        "`amount` is a new column of the type int, and the old one is `amount_old` from now on. These read "
+        "the table and name `amount`: model.case.reader. These read all its columns: model.case.star. What "
+        "reads these in turn, and what reads the table from outside of this project, is not known."
+    )
+    assert (
+        f"  warning    {told}" in scenario.run("-s", "merging", "--vars", "sparkevolve_plan_only: true").log
+    )
+    run = scenario.run(*WINDOW)
     for name in models:
         assert scenario.field_ids(name) == {
             "id": 1,
@@ -52,13 +82,10 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         }, name
         assert scenario.types(name)["amount"] == "int"
         assert scenario.schemas(name) == 2, name
-        first = (1, "ten", 1, None)
-        replaced = {
-            "appending": [(2, "six", 2, None), (2, None, 2, 60)],
-            "keeping": [(2, "six", 2, 60)],
-            "merging": [(2, "six", 2, 60)],
-        }
-        rows = sort_rows([first, *replaced.get(name, [(2, None, 2, 60)])])
+        kept, new = (1, "ten", date(2024, 1, 1), None), (2, None, date(2024, 1, 2), 60)
+        old, filled = (2, "six", date(2024, 1, 2), None), (2, "six", date(2024, 1, 2), 60)
+        others = {"appending": [old, new], "keeping": [filled], "merging": [filled]}
+        rows = sort_rows([*([kept] if name != "batches" else []), *others.get(name, [new])])
         assert scenario.rows(name) == rows, name
         assert by_spark(scenario, name) == rows, name
     assert sort_rows(duckdb_rows(scenario.table("merging"))) == scenario.rows("merging")
@@ -69,21 +96,17 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         "column `amount_old` is not in the model, rows that are replaced keep its value, new ones get NULL",
     ):
         assert f"{relation}: {line}" in run.log
-    assert (
-        f"{relation}: `amount` is a new column of the type int, and the old one is `amount_old` from now on. "
-        "These read the table and name `amount`: model.case.reader. These read all its columns: "
-        "model.case.star. What reads these in turn, and what reads the table from outside of this project, "
-        "is not known."
-    ) in run.log
+    assert f"{relation}: {told}" in run.log
 
     # The configuration may stay: nothing is renamed again.
-    again = scenario.run()
+    again = scenario.run(*WINDOW)
     assert "rename `amount`" not in again.log
     assert "from now on" not in again.log
     for name in models:
         assert scenario.schemas(name) == 2, name
 
 
+@pytest.mark.core
 def test_nested_fields_chains_and_whole_structs(scenario: Scenario) -> None:
     scenario.model(
         "select 1 as id, named_struct('zip', 'a', 'city', 'x') as address, named_struct('y', 1) as s, "

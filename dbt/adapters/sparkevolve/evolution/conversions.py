@@ -366,7 +366,9 @@ def conversions(target: Schema, source: Schema, policy: Policy) -> tuple[Member,
         source: the batch's.
         policy: what the plan may do; what it would do is not done value by value.
     """
-    renames, _ = resolve_renames(target, source, policy.renames)
+    renames, _ = resolve_renames(
+        target, source, policy.renames, policy.facts.past, widens=policy.type_widening
+    )
     return _Walk(target, policy, renames).members((), target.fields, source.fields)
 
 

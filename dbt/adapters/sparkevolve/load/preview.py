@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
 from dbt.adapters.sparkevolve.load.queries import Queries
+from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -58,8 +59,18 @@ class Preview:
         staged: SparkEvolveRelation,
         settings: IncrementalSettings,
         column_docs: Mapping[str, str],
+        unique_id: str = "",
+        graph: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return what ``LoadRunner.evolve`` would do with the same arguments.
+
+        Args:
+            target: the model's table.
+            staged: the batch, without rows.
+            settings: the model's.
+            column_docs: descriptions of columns.
+            unique_id: dbt's id of the model.
+            graph: dbt's ``graph``, for who reads a column that would be replaced.
 
         Returns:
             ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
@@ -82,8 +93,9 @@ class Preview:
             lambda schema, facts: plan_batch(batch, settings, column_docs, schema, facts, self._node.name),
         )
         data = plan_data(target, plan, settings)
-        found = [*data["warnings"], *plan.reminders, *([aside] if aside else [])]
-        return data | {"warnings": [*found, *differences(table, settings)]}
+        told = [*plan.reminders, *([aside] if aside else []), *differences(table, settings)]
+        told += replaced_warnings(plan, unique_id, graph or {})
+        return data | {"warnings": [*data["warnings"], *told]}
 
     def of_new_table(
         self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings

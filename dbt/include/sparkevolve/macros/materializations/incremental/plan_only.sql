@@ -48,7 +48,9 @@
     {% set table_schema = adapter.preview().target_schema(target_relation) %}
     {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
-    {% set plan = adapter.preview().of_load(target_relation, staged, settings, sparkevolve__column_docs()) %}
+    {% set plan = adapter.preview().of_load(
+      target_relation, staged, settings, sparkevolve__column_docs(), model.unique_id, graph
+    ) %}
     {% set table_names = table_schema.fields | map(attribute='name') | list %}
     {% set detected = sparkevolve__detect_schema_change(query.columns, table_names) %}
     {% do plan.refusals.extend(sparkevolve__schema_change_refusals(target_relation, detected, settings)) %}
