@@ -47,30 +47,36 @@ def is_clean(scenario: Scenario, *names: str) -> bool:
 def intrude(monkeypatch: pytest.MonkeyPatch) -> Intrude:
     """Let something happen right before, or after, calls of a method: no mock, the real one runs too."""
 
-    def prepare(
-        owner: type,
-        method: str,
-        action: Callable[[], Any],
-        times: int = 1,
-        *,
-        after: bool = False,
-        sql: str = "",
-    ) -> list[None]:
-        real = getattr(owner, method)
-        happened: list[None] = []
-
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            wanted = len(happened) < times and (not sql or str(args[0]).strip().startswith(sql))
-            if wanted:
-                happened.append(None)
-            if wanted and not after:
-                action()
-            answer = real(self, *args, **kwargs)
-            if wanted and after:
-                action()
-            return answer
-
-        monkeypatch.setattr(owner, method, call)
-        return happened
+    def prepare(owner: type, method: str, action: Callable[[], Any], *args: Any, **how: Any) -> list[None]:
+        return intrude_with(monkeypatch, owner, method, action, *args, **how)
 
     return prepare
+
+
+def intrude_with(
+    patch: pytest.MonkeyPatch,
+    owner: type,
+    method: str,
+    action: Callable[[], Any],
+    times: int = 1,
+    *,
+    after: bool = False,
+    sql: str = "",
+) -> list[None]:
+    """Do what `intrude` does, for as long as a patch lasts."""
+    real = getattr(owner, method)
+    happened: list[None] = []
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        wanted = len(happened) < times and (not sql or str(args[0]).strip().startswith(sql))
+        if wanted:
+            happened.append(None)
+        if wanted and not after:
+            action()
+        answer = real(self, *args, **kwargs)
+        if wanted and after:
+            action()
+        return answer
+
+    patch.setattr(owner, method, call)
+    return happened

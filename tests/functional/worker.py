@@ -116,7 +116,12 @@ class Worker:
 
     def run_until_killed(self, scenario: Scenario, stops: Mapping[str, str]) -> None:
         """Run all models at once until each is at its step, and the process is killed."""
-        arguments = ("run", "--threads", str(len(stops)), "-s", *stops)
+        self.run_until_killed_in(scenario, ("run", "--threads", str(len(stops)), "-s", *stops), stops)
+
+    def run_until_killed_in(
+        self, scenario: Scenario, arguments: Sequence[str], stops: Mapping[str, str]
+    ) -> None:
+        """Run a dbt command until each of these tables is at its step, and the process is killed."""
         self.start(scenario, arguments, stops=stops)
         self._process.join(_LONGEST_SECONDS)
         assert self._process.exitcode == -signal.SIGKILL, self._process.exitcode

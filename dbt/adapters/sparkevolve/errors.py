@@ -482,6 +482,7 @@ class PublishError(SparkEvolveError):
 
     Attributes:
         relation: the rendered name of the table.
+        answer: what the catalog has said.
         snapshot_id: what was to be published, if it is not known whether it was; None if it was not.
         ref: the branch of the table that was to lead to it.
     """
@@ -504,6 +505,7 @@ class PublishError(SparkEvolveError):
             )
         )
         self.relation = relation
+        self.answer = answer
         self.snapshot_id = snapshot_id
         self.ref = ref
 
@@ -665,6 +667,30 @@ class RestoreRefusedError(SparkEvolveError):
         super().__init__(f"Nothing was restored in {relation}, and nothing was written to it. {refusal}")
         self.relation = relation
         self.refusal = refusal
+
+
+class BackfillError(SparkEvolveError):
+    """A backfill of a column that has stopped at one of its batches; those before it are published.
+
+    Attributes:
+        relation: the rendered name of the table.
+        column: the path of the column, in backticks.
+        batches: how many batches are published, those of earlier commands among them.
+        rows: how many rows these have changed.
+    """
+
+    def __init__(self, relation: str, column: str, cause: str, batches: int, rows: int) -> None:
+        done = (
+            f"What it has done before ({batches} {'batch' if batches == 1 else 'batches'}, {rows} "
+            f"{'row' if rows == 1 else 'rows'}) is visible, and stays: the same command goes on after it."
+            if batches
+            else "No row was changed."
+        )
+        super().__init__(f"The backfill of {column} in {relation} has stopped: {cause.rstrip('.')}. {done}")
+        self.relation = relation
+        self.column = column
+        self.batches = batches
+        self.rows = rows
 
 
 class CloneError(SparkEvolveError):

@@ -63,6 +63,7 @@ _OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit 
 _SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
 # Spark 3.5 in the first way, 4 in the second.
 _NO_GRANTS = re.compile(r"Operation not allowed: GRANT|INVALID_STATEMENT_OR_CLAUSE.*\bGRANT\b", re.DOTALL)
+_PLANNING_FAILED = "Error occurred during query planning"
 _RELATION_NOT_FOUND = re.compile("TABLE_OR_VIEW_NOT_FOUND|Table or view not found", re.IGNORECASE)
 _NOTHING_TO_LIST = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
 
@@ -96,6 +97,12 @@ def has_nothing_to_list(message: str) -> bool:
     Spark 3.4 and newer name the error's class; Iceberg's REST catalog says it in its own words.
     """
     return any(sign in message for sign in _NOTHING_TO_LIST)
+
+
+def planning_problem(explained: str) -> str:
+    """Return why Spark cannot plan a statement, by what it answers to its EXPLAIN; empty if it can."""
+    _, marker, problem = explained.partition(_PLANNING_FAILED)
+    return problem.lstrip(": \n") if marker else ""
 
 
 def is_merge_ambiguous(message: str) -> bool:

@@ -15,6 +15,7 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings, Kind
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 
 _KINDS = ("model", "snapshot", "seed")
+_LONGEST_PAUSE = 86_400.5
 _WITHOUT_TABLE = {
     "ephemeral": "is ephemeral, so it has no table",
     "view": "is a view, and views have no rows or history of their own",
@@ -56,6 +57,37 @@ def _is_field_id(value: object) -> bool:
 
 NAME_OF_NODE = Kind(_is_name, "the name of a model, snapshot or seed", str)
 
+
+def _is_sql(value: object) -> bool:
+    return isinstance(value, str | int | float) and str(value).strip() != ""
+
+
+def _sql(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LONGEST_PAUSE
+
+
+def _names_listed(value: Any) -> tuple[str, ...]:
+    return (str(value),) if isinstance(value, str | int) else tuple(str(name) for name in value)
+
+
+def _are_names(value: object) -> bool:
+    return _is_name(value) or (isinstance(value, list) and len(value) > 0 and all(map(_is_name, value)))
+
+
+_SQL = Kind(_is_sql, "an SQL expression over the columns of a row", _sql)
+_COLUMNS = Kind(_are_names, "the name of a column, or a list of names", _names_listed)
+_COUNT = Kind(_is_count, "a whole number from 1", int)
+_SECONDS = Kind(_is_seconds, "a number of seconds from 0 to a day", float)
+_SWITCH = Kind(lambda value: isinstance(value, bool), "true or false", bool)
+
 MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
 
 # The name of a column, or the dotted path of a field in one.
@@ -66,6 +98,19 @@ FIELD_ID = Argument("field_id", Kind(_is_field_id, "a field id, such as 7", int)
 OPERATIONS: dict[str, tuple[Argument, ...]] = {
     "schema_history": (MODEL,),
     "restore_column": (MODEL, COLUMN, FIELD_ID, PLAN_ONLY),
+    "backfill_column": (
+        MODEL,
+        COLUMN,
+        Argument("value", _SQL, is_required=True, example="\"'unknown'\""),
+        Argument("where", _SQL, ""),
+        Argument("batch_by", _COLUMNS, ()),
+        Argument("rows_per_batch", _COUNT),
+        Argument("pause_seconds", _SECONDS, 0.0),
+        Argument("max_batches", _COUNT),
+        Argument("only_null", _SWITCH, True),
+        PLAN_ONLY,
+        Argument("restart", _SWITCH, False),
+    ),
 }
 """What each run-operation may be given."""
 

@@ -14,7 +14,7 @@ FIRST_WITH_VARIANTS = 3
 COMMENT_PROPERTY = "comment"
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.
 NEWEST_FORMAT_TO_COMMIT = 2
-DELETE_MODE, MERGE_MODE = "write.delete.mode", "write.merge.mode"
+DELETE_MODE, MERGE_MODE, UPDATE_MODE = "write.delete.mode", "write.merge.mode", "write.update.mode"
 _MERGE_ON_READ = "merge-on-read"
 ACCEPT_ANY_SCHEMA = "write.spark.accept-any-schema"
 # Spark and Iceberg keep these elsewhere, so that a value beside them would mean nothing.

@@ -27,7 +27,7 @@ from dbt.adapters.sparkevolve.iceberg import columns, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
+from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark, is_atomic
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.purge import purge
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
@@ -267,9 +267,37 @@ class IcebergCatalog:
         retries: int,
         elapsed_ms: Callable[[], int] = lambda: 0,
         overwritten_spec: int | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
-        return publication.publish(self.access, relation, base, branch, retries, elapsed_ms, overwritten_spec)
+        return publication.publish(
+            self.access, relation, base, branch, retries, elapsed_ms, overwritten_spec, properties
+        )
+
+    def set_property(
+        self, relation: BaseRelation, base: Base, name: str, seen: str | None, value: str | None
+    ) -> bool:
+        """Set a property of a table, or remove it with None; see ``publication.set_property``."""
+        return publication.set_property(self.access, relation, base, name, seen, value)
+
+    def replace_property(
+        self, relation: BaseRelation, name: str, seen: str, value: str | None, retries: int
+    ) -> None:
+        """Set or remove a property of a table that has its value still; see ``publication``."""
+        publication.replace_property(self.access, relation, name, seen, value, retries)
+
+    def pause(self, seconds: float) -> None:
+        """Wait for so long, or until the run is cancelled."""
+        self.access.cancellation.pause(seconds)
+
+    def is_ancestor(self, table: Table, ref: str, snapshot_id: int) -> bool:
+        """Tell whether a snapshot is the head of a branch, or one that it has come from."""
+        head = table.metadata.refs.get(ref)
+        return publication.descends_from(table, head.snapshot_id if head else None, snapshot_id)
+
+    def is_atomic(self, table: Table) -> bool:
+        """Tell whether all that a commit changes of a table is changed at once; see ``newer_format``."""
+        return is_atomic(table)
 
     def take_back(self, relation: BaseRelation, base: Base, head: int) -> bool:
         """Undo a publication that nobody has built on; see ``publication.take_back``."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
-from pyiceberg.transforms import BucketTransform, VoidTransform
+from pyiceberg.transforms import VoidTransform
 from pyiceberg.types import IcebergType, UUIDType
 
 from dbt.adapters.sparkevolve.evolution.names import Path
@@ -76,10 +76,14 @@ def refused_partitions(table: Table, configured: Mapping[str, str] | None = None
             partition_values(table),
             strict=True,
         )
-        # Spark has the text of a uuid, and Iceberg's bucket is one of its bytes.
-        if value.transform not in _IN_SPARK
-        or (isinstance(f.transform, BucketTransform) and isinstance(places[f.source_id][1], UUIDType))
+        if not is_in_spark(value.transform, places[f.source_id][1])
     ]
+
+
+def is_in_spark(transform: str, type_: IcebergType) -> bool:
+    """Tell whether Spark has a function that gives what Iceberg makes of a value of a type."""
+    # Spark has the text of a uuid, and Iceberg's bucket is one of its bytes.
+    return transform in _IN_SPARK and not (transform == "bucket" and isinstance(type_, UUIDType))
 
 
 def _places(table: Table) -> Mapping[int, tuple[Path, IcebergType]]:

@@ -1,6 +1,6 @@
 """How the result of a run becomes visible, and what its table must be like for that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 from dbt.adapters.base.relation import BaseRelation
@@ -11,7 +11,9 @@ from pyiceberg.table.refs import SnapshotRef
 from pyiceberg.table.update import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
+    RemovePropertiesUpdate,
     RemoveSnapshotRefUpdate,
+    SetPropertiesUpdate,
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
@@ -121,7 +123,7 @@ def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
 
 
 def publication(
-    metadata: TableMetadata, base: Base, branch: str, head: int
+    metadata: TableMetadata, base: Base, branch: str, head: int, properties: Mapping[str, str] | None = None
 ) -> tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]:
     """Return what must hold for a publication, and what it changes: one compare-and-swap."""
     kept = metadata.refs.get(base.ref)
@@ -137,7 +139,18 @@ def publication(
         AssertRefSnapshotId.model_validate({"ref": base.ref, "snapshot-id": base.head}),
         AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head}),
     )
-    return requirements, (SetSnapshotRefUpdate.model_validate(moved), removal(branch))
+    updates: tuple[TableUpdate, ...] = (SetSnapshotRefUpdate.model_validate(moved), removal(branch))
+    return requirements, (*updates, *_setting(properties or {}))
+
+
+def _setting(properties: Mapping[str, str | None]) -> tuple[TableUpdate, ...]:
+    """Return the updates that set properties, and remove those whose value is None."""
+    values = {name: value for name, value in properties.items() if value is not None}
+    removed = [name for name, value in properties.items() if value is None]
+    return (
+        *([SetPropertiesUpdate(updates=values)] if values else []),
+        *([RemovePropertiesUpdate(removals=removed)] if removed else []),
+    )
 
 
 def removal(branch: str) -> RemoveSnapshotRefUpdate:
@@ -153,6 +166,7 @@ def publish(
     retries: int,
     elapsed_ms: Callable[[], int] = lambda: 0,
     overwritten_spec: int | None = None,
+    properties: Mapping[str, str] | None = None,
 ) -> Published:
     """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -169,6 +183,7 @@ def publish(
             the answer was lost.
         elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
         overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
+        properties: what the same commit sets, in a table to which a commit is made as one.
 
     Raises:
         PublishError: the catalog refused, or it is not known whether it did.
@@ -203,7 +218,8 @@ def publish(
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
             seen_ms = written_ms(table.metadata, head) + elapsed_ms()
-            commit_in_time(access, table, *publication(table.metadata, base, branch, head), seen_ms)
+            moves = publication(table.metadata, base, branch, head, properties)
+            commit_in_time(access, table, *moves, seen_ms)
             return Published.YES
         except RunCancelledError:
             raise
@@ -264,6 +280,48 @@ def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: i
         return True
 
     return retry(access, relation, attempt, _DROP_RETRIES, wanted="What was published to {} is still there")
+
+
+def set_property(
+    access: CatalogAccess, relation: BaseRelation, base: Base, name: str, seen: str | None, value: str | None
+) -> bool:
+    """Set a property of a table whose rows are those of a base still, or remove it with None.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        base: what the run started from.
+        name: the property's name.
+        seen: its value, as it has to be still.
+        value: its new value.
+
+    Returns:
+        Whether it was set, or was so before; if not, others have changed the table's rows or the property.
+    """
+
+    def attempt(table: Table) -> bool:
+        now = table.properties.get(name)
+        if now == value:
+            return True
+        if now != seen or has_moved(table.metadata, base):
+            return False
+        required = AssertRefSnapshotId.model_validate({"ref": base.ref, "snapshot-id": base.head})
+        commit_in_time(access, table, (required,), _setting({name: value}))
+        return True
+
+    return retry(access, relation, attempt, _DROP_RETRIES, wanted=f"The property {name} of {{}} was not set")
+
+
+def replace_property(
+    access: CatalogAccess, relation: BaseRelation, name: str, seen: str, value: str | None, retries: int
+) -> None:
+    """Set a property of a table, or remove it with None, if it has the value that was seen still."""
+
+    def attempt(table: Table) -> None:
+        if table.properties.get(name) == seen:
+            commit_in_time(access, table, (), _setting({name: value}))
+
+    retry(access, relation, attempt, retries, wanted=f"The property {name} of {{}} was not changed")
 
 
 def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> None:

@@ -13,8 +13,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIA
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
-from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.steps import Stepwise
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 
@@ -124,7 +124,7 @@ class Batches:
         return True
 
 
-def drop_branches(catalog: IcebergCatalog, load: Load) -> None:
+def drop_branches(catalog: IcebergCatalog, load: Stepwise) -> None:
     """Remove the branches of a load; one that stays is no failure."""
     for branch in filter(None, (load.branch, *load.lost_branches)):
         try:

@@ -211,6 +211,11 @@ class Load:
         )
 
     @property
+    def written_columns(self) -> tuple[str, ...]:
+        """The columns of the table that the statements write."""
+        return tuple(self.plan.refreshed)
+
+    @property
     def steps(self) -> list[str]:
         """All statements of a load into a branch, the one that cuts it first."""
         return [*([self.cut] if self.cut is not None else []), *self.statements]

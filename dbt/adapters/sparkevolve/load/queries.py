@@ -146,13 +146,41 @@ class Queries:
         ambiguous = check_source_names(found)
         if ambiguous:
             raise self._refusal(target, ambiguous)
-        rows = self._spark.rows(spark_types.types_query(sql, found))
-        try:
-            return spark_types.columns_from_types(found, [str(text) for text in rows[0]])
-        except spark_types.UnreadableType as exc:
-            raise UnreadableQueryError(str(target), str(exc)) from exc
+        return columns_by_type(self._spark, target, sql, found)
 
     def _refusal(
         self, target: SparkEvolveRelation, found: Sequence[refusals.Refusal]
     ) -> EvolutionRefusedError:
         return EvolutionRefusedError(str(target), found, changed=self._node.changed)
+
+
+def type_of_value(spark: Spark, target: SparkEvolveRelation, sql: str) -> spark_types.SparkType:
+    """Return the type of the one column of a query.
+
+    Args:
+        spark: where it runs.
+        target: the table that it is about, for messages.
+        sql: the query.
+
+    Raises:
+        UnreadableQueryError: the type cannot be told.
+    """
+    found, json = spark.columns_of(spark_types.no_rows(sql))
+    if json is not None:
+        return spark_types.columns_from_json(json).fields[0][1]
+    return columns_by_type(spark, target, sql, found).fields[0][1]
+
+
+def columns_by_type(
+    spark: Spark, target: SparkEvolveRelation, sql: str, columns: Sequence[str]
+) -> spark_types.Struct:
+    """Return the columns of a query from what Spark says of the type of each.
+
+    Raises:
+        UnreadableQueryError: the types cannot be told.
+    """
+    rows = spark.rows(spark_types.types_query(sql, columns))
+    try:
+        return spark_types.columns_from_types(columns, [str(text) for text in rows[0]])
+    except spark_types.UnreadableType as exc:
+        raise UnreadableQueryError(str(target), str(exc)) from exc

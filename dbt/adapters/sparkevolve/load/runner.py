@@ -35,6 +35,8 @@ from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
+from dbt.adapters.sparkevolve.load.backfill import Backfill
+from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
@@ -42,6 +44,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
+from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
@@ -488,6 +491,19 @@ class LoadRunner:
             logger.info(f"{target}: {change}")
         self._shared.told_of_differences.add((get_invocation_id(), str(target)))
         return list(plan.reminders)
+
+    def backfill(self, node: NamedNode, given: Mapping[str, Any]) -> Backfill:
+        """Return what fills a column of the table of a model.
+
+        Args:
+            node: the model.
+            given: the arguments of `backfill_column`, as `OPERATIONS` has them.
+
+        Raises:
+            OperationError: it cannot be done, and why.
+        """
+        arguments = Arguments(**{name: value for name, value in given.items() if name != "model"})
+        return Backfill(self._catalog, self._spark, self.begin_load, node.relation, node.settings, arguments)
 
     def refresh(self, relation: SparkEvolveRelation) -> None:
         """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""

@@ -1,7 +1,7 @@
 """The statements that load a batch, each exactly once: whatever becomes of the connection or of others."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
@@ -13,10 +13,13 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     TableChangedError,
 )
+from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import batch_queries
 
@@ -28,6 +31,43 @@ logger = AdapterLogger("SparkEvolve")
 # How many keys a message shows.
 _SHOWN = 3
 _MOST_CONNECTIONS_LOST = 3
+
+
+class Stepwise(Protocol):
+    """What is done to a table in steps: a ``Load``, or a batch of a backfill; see ``Load`` for its parts."""
+
+    target: SparkEvolveRelation
+    base: Base
+    settings: IncrementalSettings
+    branch: str | None
+    lost_branches: list[str]
+    is_overtaken: bool
+
+    @property
+    def goes_on_branch(self) -> bool:
+        """Whether what the steps write becomes visible when a branch is published."""
+
+    @property
+    def cut(self) -> str | None:
+        """The statement that cuts the branch off, if there is one to be cut."""
+
+    @property
+    def steps(self) -> list[str]:
+        """All statements, to be run one by one in this order."""
+
+    @property
+    def written_columns(self) -> tuple[str, ...]:
+        """The columns of the table that they write."""
+
+    @property
+    def partition_overwrite(self) -> str | None:
+        """How INSERT OVERWRITE has to work meanwhile; None where there is none."""
+
+    def has_committed(self, step: int, head: Head | None) -> bool:
+        """Tell whether a step has taken effect, by the last snapshot of the branch."""
+
+    def cut_again(self) -> None:
+        """Go on with a new branch."""
 
 
 class Steps:
@@ -42,7 +82,7 @@ class Steps:
         self._catalog = catalog
         self._spark = spark
 
-    def run(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+    def run(self, load: Stepwise, step: int) -> "tuple[Any, agate.Table]":
         """Run one step, once more where that is safe.
 
         A step of a load into a branch is done again if its connection is lost, or if its commit meets another
@@ -75,10 +115,10 @@ class Steps:
         except DbtRuntimeError as exc:
             return self._after_failure(load, step, exc)
 
-    def _after_failure(self, load: Load, step: int, error: DbtRuntimeError) -> "tuple[Any, agate.Table]":
+    def _after_failure(self, load: Stepwise, step: int, error: DbtRuntimeError) -> "tuple[Any, agate.Table]":
         """Do what can be done after Spark has refused a step, or raise an error that helps."""
         try:
-            if load.merge_key is not None and is_merge_ambiguous(str(error)):
+            if isinstance(load, Load) and load.merge_key is not None and is_merge_ambiguous(str(error)):
                 raise self._repeated_key(load) from error
             self._explain_by_concurrent_change(load, error)
             if _is_overtaken(load, step, error):
@@ -95,16 +135,16 @@ class Steps:
                 "runs again."
             ) from exc
 
-    def _explain_by_concurrent_change(self, load: Load, error: DbtRuntimeError) -> None:
+    def _explain_by_concurrent_change(self, load: Stepwise, error: DbtRuntimeError) -> None:
         """Raise an error that explains another one, if others have taken away what the batch goes into."""
         try:
-            self._catalog.check_columns(load.target, load.base, load.plan.refreshed)
+            self._catalog.check_columns(load.target, load.base, load.written_columns)
         except TableChangedError as changed:
             raise changed from error
         except Exception as exc:
             logger.debug(f"Why a statement failed cannot be looked up in the catalog: {exc}")
 
-    def _try_again(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+    def _try_again(self, load: Stepwise, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done on a new branch: a commit met another writer's.
 
         Spark tries the commits of an INSERT again, and not those of a CREATE BRANCH. Whether a commit was
@@ -128,7 +168,7 @@ class Steps:
                     raise
         raise AssertionError("retries is negative")
 
-    def _resume_after_lost_connection(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+    def _resume_after_lost_connection(self, load: Stepwise, step: int) -> "tuple[Any, agate.Table]":
         """Have the steps of a load up to ``step`` done, each exactly once, after a connection was lost.
 
         The server may still be running the statement. If the catalog shows that it has committed, it is done;
@@ -157,7 +197,7 @@ class Steps:
         assert lost is not None
         raise lost
 
-    def _run_up_to(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
+    def _run_up_to(self, load: Stepwise, step: int) -> "tuple[Any, agate.Table]":
         answer = _done()
         for number, sql in enumerate(load.steps[: step + 1]):
             try:
@@ -182,7 +222,7 @@ def _done() -> "tuple[Any, agate.Table]":
     return AdapterResponse("OK"), empty_table()  # type: ignore[no-untyped-call]
 
 
-def _is_overtaken(load: Load, step: int, error: DbtRuntimeError) -> bool:
+def _is_overtaken(load: Stepwise, step: int, error: DbtRuntimeError) -> bool:
     """Tell, and note, whether a branch cannot be cut because the snapshot to cut it from has expired."""
     if load.branch is not None and step == 0 and load.cut is not None and is_snapshot_gone(str(error)):
         load.is_overtaken = True

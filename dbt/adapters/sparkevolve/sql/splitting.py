@@ -53,6 +53,35 @@ def first_word(sql: str) -> str:
     return ""
 
 
+def expression_problem(sql: str) -> str:
+    """Return why a text is more, or less, than one expression between parentheses; empty if it is one.
+
+    What it means is for Spark to say; this is about where it ends.
+    """
+    if not sql.strip():
+        return "it is empty"
+    depth = 0
+    for kind, position, stop in _tokens(sql):
+        token = sql[position:stop]
+        if kind == "end":
+            return "it has a semicolon"
+        if kind == "space" and not token.isspace():
+            return "it has a comment"
+        if kind == "other" and token[0] in "'\"`":
+            return f"a {token[0]} is not closed"
+        if kind == "other" and token.startswith("/*"):
+            return "it has a comment that is not closed"
+        if token in "([{":
+            depth += 1
+        elif token in ")]}":
+            depth -= 1
+        if depth < 0:
+            return f"a {token} closes nothing"
+        if token == "," and depth == 0:
+            return "it has a comma outside of parentheses"
+    return "a parenthesis or bracket is not closed" if depth else ""
+
+
 def _tokens(sql: str) -> Iterator[tuple[str, int, int]]:
     """Yield the kind, the start and the end of each token; block comments count as space.
 

@@ -1,0 +1,188 @@
+"""Where a backfill of a column is: what a table's properties say of it, so that it can go on after a kill."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+PREFIX = "sparkevolve.backfill."
+# What is kept of a long `value` or `where`, for people; the fingerprint tells them apart.
+_SHOWN = 500
+# Published or not, these were tried last; there are as many as a run tries again.
+_MOST_TRIED = 20
+
+# The values of a key as texts, None for NULL.
+Bound = tuple["str | None", ...]
+
+
+class SpoiledPosition(ValueError):
+    """A property of ours whose text is not one that we have written."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a backfill is asked to do: two that are equal are one, which goes on where the other has stopped.
+
+    Attributes:
+        column: the path of the column, as the table spells it.
+        value: the SQL of the value.
+        where: the SQL of the condition; empty for all rows.
+        batch_by: by what rows are put in an order.
+        only_null: whether values that are there stay.
+    """
+
+    column: str
+    value: str
+    where: str
+    batch_by: tuple[str, ...]
+    only_null: bool
+
+    @property
+    def fingerprint(self) -> str:
+        """A short text that differs for another request."""
+        text = json.dumps([self.column, self.value, self.where, list(self.batch_by), self.only_null])
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A batch whose rows and position did not become visible in one commit.
+
+    Attributes:
+        snapshot: what was to be published.
+        after: where the backfill is if it was.
+        batches: how many batches are done then.
+        rows: how many rows these have changed.
+        finished: whether there are no more then.
+    """
+
+    snapshot: int
+    after: Bound
+    batches: int
+    rows: int
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a backfill is.
+
+    Attributes:
+        fingerprint: of what was asked for.
+        column: the path of the column, as it was spelled.
+        value: the beginning of the SQL of the value.
+        where: the beginning of the SQL of the condition.
+        batch_by: by what rows are put in an order.
+        only_null: whether values that are there stay.
+        until: the last key, as it was when the backfill began.
+        after: the last key of the batches that are done.
+        batches: how many these are.
+        rows: how many rows they have changed.
+        finished: whether there are no more.
+        at: when the last one was made, in ISO 8601, UTC.
+        invocation_id: of the dbt command that made it.
+        tried: what may have been published since.
+    """
+
+    fingerprint: str
+    column: str
+    value: str
+    where: str
+    batch_by: tuple[str, ...]
+    only_null: bool
+    until: Bound
+    after: Bound | None = None
+    batches: int = 0
+    rows: int = 0
+    finished: bool = False
+    at: str = ""
+    invocation_id: str = ""
+    tried: tuple[Tried, ...] = ()
+
+    def advanced(self, after: Bound, rows: int, *, finished: bool, at: str, invocation_id: str) -> "Position":
+        """Return the position after one more batch.
+
+        Args:
+            after: its last key.
+            rows: how many rows it has changed.
+            finished: whether it was the last one.
+            at: when it was made.
+            invocation_id: of the dbt command that made it.
+        """
+        return replace(
+            self,
+            after=after,
+            batches=self.batches + 1,
+            rows=self.rows + rows,
+            finished=finished,
+            at=at,
+            invocation_id=invocation_id,
+            tried=(),
+        )
+
+    def trying(self, snapshot: int, then: "Position") -> "Position":
+        """Return this position with the note that ``snapshot`` is about to be published, and what is then."""
+        note = Tried(snapshot, then.after or (), then.batches, then.rows, then.finished)
+        return replace(self, tried=(*self.tried, note)[-_MOST_TRIED:])
+
+    def settled(self, is_published: Callable[[int], bool]) -> "Position":
+        """Return the position as it is, whichever of the snapshots that were tried was published."""
+        for note in reversed(self.tried):
+            if is_published(note.snapshot):
+                return replace(
+                    self,
+                    after=note.after,
+                    batches=note.batches,
+                    rows=note.rows,
+                    finished=note.finished,
+                    tried=(),
+                )
+        return self
+
+    @property
+    def text(self) -> str:
+        """The position as a property has it, without what a Spark SQL literal may lack: `'` and `${`."""
+        text = json.dumps(asdict(self), ensure_ascii=True, sort_keys=True)
+        return text.replace("'", r"\u0027").replace("${", r"\u0024{")
+
+
+def begun(request: Request, until: Bound) -> Position:
+    """Return the position of a backfill that has done nothing yet."""
+    return Position(
+        request.fingerprint,
+        request.column,
+        request.value[:_SHOWN],
+        request.where[:_SHOWN],
+        request.batch_by,
+        request.only_null,
+        until,
+    )
+
+
+def property_of(field_id: int) -> str:
+    """Return the name of the property that says where the backfill of a column is."""
+    return f"{PREFIX}{field_id}"
+
+
+def read(properties: Mapping[str, str], field_id: int) -> Position | None:
+    """Return where the backfill of a column is; None if there is none.
+
+    Raises:
+        SpoiledPosition: the property is not one that we have written.
+    """
+    text = properties.get(property_of(field_id))
+    if text is None:
+        return None
+    try:
+        found: dict[str, Any] = json.loads(text)
+        tried = [
+            Tried(note["snapshot"], tuple(note["after"]), note["batches"], note["rows"], note["finished"])
+            for note in found.pop("tried")
+        ]
+        for name in ("batch_by", "until"):
+            found[name] = tuple(found[name])
+        found["after"] = None if found["after"] is None else tuple(found["after"])
+        return Position(**found, tried=tuple(tried))
+    except (ValueError, TypeError, KeyError, AttributeError) as exc:
+        raise SpoiledPosition(text) from exc

@@ -1,0 +1,559 @@
+"""A backfill: a column of a table that is there is filled, batch by batch, each in one compare-and-swap.
+
+Where it is stands in the table's properties. Each batch changes that in the commit that makes its rows
+visible, so however a backfill ends, no batch is left out, and none is filled twice.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.sparkevolve.errors import (
+    BackfillError,
+    ConnectionLostError,
+    OperationError,
+    PublishError,
+    RunCancelledError,
+)
+from dbt.adapters.sparkevolve.evolution import backfills
+from dbt.adapters.sparkevolve.evolution.backfills import Bound, Position, Request
+from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.load.backfill_batch import (
+    Arguments,
+    BackfillLoad,
+    Batch,
+    batches_text,
+    duration_text,
+    rows_text,
+)
+from dbt.adapters.sparkevolve.load.backfill_checks import BackfillChecks, checked_value
+from dbt.adapters.sparkevolve.load.backfill_plan import Batching, batching, column_to_fill
+from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.steps import Steps
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import backfill as sql
+from dbt.adapters.sparkevolve.sql import branch_statements
+from dbt.adapters.sparkevolve.times import iso
+
+logger = AdapterLogger("SparkEvolve")
+
+# How many values a message shows.
+_SHOWN = 3
+_MAIN = "main"
+
+
+class Backfill:
+    """Fills a column.
+
+    Args:
+        catalog: the catalog.
+        spark: where it runs.
+        begin: returns the base of a table, and removes branches that killed runs have left.
+        target: the table.
+        settings: those of its model.
+        given: what the user has asked for.
+    """
+
+    def __init__(
+        self,
+        catalog: IcebergCatalog,
+        spark: Spark,
+        begin: Callable[[SparkEvolveRelation], Base],
+        target: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        given: Arguments,
+    ) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self._begin = begin
+        self._target = target
+        self._settings = settings
+        self._given = given
+        self._steps = Steps(catalog, spark)
+        table = catalog.load(target)
+        checks = BackfillChecks(spark, target, given)
+        checks.table(table)
+        self._column, self._field_id = column_to_fill(target, table.schema(), given.column)
+        self._batching = self._batches_of(table)
+        checks.texts()
+        self._convert = checks.conversion(self._column)
+        self._request = Request(
+            path_text(self._column.path),
+            given.value,
+            given.where,
+            self._batching.labels,
+            given.only_null,
+        )
+        # The head of the table when its batches were counted, or after the last one that was published here.
+        self._counted_at: int | None = None
+        self._position: Position | None = None
+        self._until: Bound = ()
+        # Whether the position is one that the table has, and not one to be forgotten.
+        self._is_begun = False
+        self._done = self._rows_done = 0
+        self._seconds = 0.0
+
+    # What the user gets
+
+    def plan(self) -> dict[str, Any]:
+        """Return what a run would do; nothing is written.
+
+        Returns:
+            ``lines`` (texts) and what these say as ``data``.
+        """
+        position = self._position_in(self._catalog.load(self._target))
+        found = self._batches(position)
+        rows = sum(batch.rows for batch in found)
+        lines = [f"{self._title}: {rows_text(rows)} in {batches_text(len(found))}, nothing was changed"]
+        if position is not None:
+            lines.append(f"  goes on after {self._state(position)}")
+        if self._column.is_required and self._given.only_null:
+            lines.append("  the column is NOT NULL: `only_null: false` replaces the values that are there")
+        for number, batch in enumerate(found, start=1):
+            blank = f", of which {batch.blank} would be NULL" if batch.blank else ""
+            upto = f", up to {self._shown(batch.last)}" if batch.last else ""
+            lines.append(f"  batch {number}: {rows_text(batch.rows)}{upto}{blank}")
+        listed = [
+            {"rows": b.rows, "null_values": b.blank, "up_to": self._shown(b.last) or None} for b in found
+        ]
+        return {"lines": lines, "data": self._data(rows_left=rows, batches_left=len(found), batches=listed)}
+
+    def run(self) -> dict[str, Any]:
+        """Fill the column, or as many batches of it as are wanted.
+
+        Returns:
+            ``lines`` (texts) and what these say as ``data``.
+
+        Raises:
+            OperationError: nothing was written, and why.
+            BackfillError: it has stopped at a batch, and why.
+        """
+        position = None if self._given.restart else self._position_in(self._catalog.load(self._target))
+        if position is not None and position.finished:
+            # It ended after its last batch, before the user was told.
+            self._position = position
+            return self._finished("had been finished already, by an earlier command; nothing was changed")
+        self._position, self._is_begun = position, position is not None
+        waiting = self._batches(position)
+        self._refuse_lossy(str(self._target), waiting)
+        if position is not None:
+            logger.info(f"{self._title} goes on after {self._state(position)}")
+        rows = sum(batch.rows for batch in waiting)
+        logger.info(f"{self._title}: {rows_text(rows)} in {batches_text(len(waiting))}")
+        most = self._given.max_batches
+        try:
+            while waiting and (most is None or self._done < most):
+                if self._done and self._given.pause_seconds:
+                    self._catalog.pause(self._given.pause_seconds)
+                waiting = self._next(waiting)
+        except DbtRuntimeError as exc:
+            raise self._explained(exc) from exc
+        except KeyboardInterrupt:
+            logger.info(f"{self._title} was interrupted. {self._how_to_go_on}")
+            raise
+        if waiting:
+            return self._stopped(waiting)
+        return self._finished("is finished")
+
+    def forget(self) -> None:
+        """Remove what a finished backfill has left in the table's properties, once the user has been told."""
+        table = self._catalog.load(self._target)
+        seen = table.properties.get(self._property)
+        is_forgotten = self._given.restart and not self._is_begun
+        if seen is None or not (is_forgotten or self._is_finished):
+            return
+        retries = self._settings.commit_retries
+        self._catalog.replace_property(self._target, self._property, seen, None, retries)
+
+    # Before anything is written
+
+    def _batches_of(self, table: LoadedTable) -> Batching:
+        given = self._given
+        return batching(
+            self._target, table, self._column, given.batch_by, given.rows_per_batch, self._settings
+        )
+
+    # Where it is
+
+    def _position_in(self, table: LoadedTable, ref: str = _MAIN) -> Position | None:
+        """Return where the backfill is by a table's properties; None if it has not begun.
+
+        Raises:
+            OperationError: another one of the same column is not finished.
+        """
+        try:
+            found = backfills.read(table.properties, self._field_id)
+        except backfills.SpoiledPosition as exc:
+            raise OperationError(
+                f"The property {self._property} of {self._target} is not what a backfill has written: {exc}. "
+                "`restart: true` begins at the first row, and forgets it."
+            ) from exc
+        if found is None:
+            return None
+        found = found.settled(lambda snapshot: self._catalog.is_ancestor(table, ref, snapshot))
+        if found.fingerprint == self._request.fingerprint:
+            return found
+        if found.finished:
+            return None
+        where = f", where {found.where}" if found.where else ""
+        by = f", by {', '.join(found.batch_by)}" if found.batch_by else ""
+        raise OperationError(
+            f"Another backfill of {found.column} in {self._target} is not finished: {found.value}{where}{by}"
+            f"{'' if found.only_null else ', only_null: false'}. It has done {batches_text(found.batches)} "
+            f"({rows_text(found.rows)}), the last at {found.at}. Give the same arguments to go on with it, "
+            "or `restart: true` to forget where it is. Nothing was written."
+        )
+
+    def _batches(self, position: Position | None) -> list[Batch]:
+        """Return the batches that are left, by the rows that the table has now."""
+        head = self._catalog.load(self._target).metadata.refs.get(_MAIN)
+        self._counted_at = head.snapshot_id if head is not None else None
+        self._spark.run(branch_statements.refresh_table(str(self._target)))
+        low, high = (position.after, position.until) if position is not None else (None, None)
+        key = self._batching.key
+        rows = self._spark.rows(
+            sql.batches_query(
+                str(self._target),
+                self._given.value,
+                self._convert,
+                key,
+                [*self._to_fill, *sql.between(key, low, high)],
+                self._batching.rows,
+            )
+        )
+        width = len(key)
+        found = [
+            Batch(tuple(None if t is None else str(t) for t in row[:width]), *map(int, row[width:]))
+            for row in rows
+        ]
+        found = [batch for batch in found if batch.rows]
+        if position is not None:
+            self._until = position.until
+        elif found:
+            self._until = found[-1].last
+        return found
+
+    def _count(self, load: BackfillLoad, batch: Batch) -> Batch:
+        """Return a batch as it is on its branch: others have changed the table since it was counted."""
+        conditions = self._conditions(batch)
+        query = sql.batches_query(load.written, self._given.value, self._convert, (), conditions, None)
+        (row,) = self._spark.rows(query)
+        found = Batch(batch.last, *map(int, row))
+        self._refuse_lossy(load.written, [found], conditions)
+        return found
+
+    @property
+    def _to_fill(self) -> list[str]:
+        return sql.row_conditions(self._column, self._given.where, only_null=self._given.only_null)
+
+    def _conditions(self, batch: Batch | None) -> list[str]:
+        """Return the conditions that a row is one of a batch, or of all of them."""
+        key = self._batching.key
+        if batch is None or not key:
+            return self._to_fill
+        if self._batching.rows is None:
+            return [*self._to_fill, *sql.is_key(key, batch.last)]
+        low = self._position.after if self._position is not None else None
+        return [*self._to_fill, *sql.between(key, low, batch.last)]
+
+    def _refuse_lossy(self, table: str, batches: list[Batch], conditions: list[str] | None = None) -> None:
+        lossy = sum(batch.lossy for batch in batches)
+        blank = sum(batch.blank for batch in batches)
+        where = self._to_fill if conditions is None else conditions
+        name, type_ = path_text(self._column.path), type_text(self._column.type)
+        if lossy:
+            query = sql.lossy_values(table, self._given.value, self._convert, where, _SHOWN)
+            shown = ", ".join(repr(row[0]) for row in self._spark.rows(query))
+            raise OperationError(
+                f"`value` does not fit into {name} of {self._target}, which is {type_}, in "
+                f"{rows_text(lossy)}, such as {shown}: something of it would be lost. Say in `value` what is "
+                f"to become of these, such as by round() or CAST(… AS {type_}), or leave them "
+                f"out by `where`.{self._unwritten}"
+            )
+        if blank and self._column.is_required:
+            raise OperationError(
+                f"`value` is NULL in {rows_text(blank)}, and {name} of {self._target} is NOT NULL. Use "
+                f"coalesce() in `value`, or leave them out by `where`.{self._unwritten}"
+            )
+
+    @property
+    def _unwritten(self) -> str:
+        return "" if self._is_begun else " Nothing was written."
+
+    # One batch
+
+    def _next(self, waiting: list[Batch]) -> list[Batch]:
+        """Fill the first of the batches that are left, and return the others.
+
+        If another command goes on with the same backfill, those are returned that it has left.
+        """
+        batch = waiting[0]
+        retries = self._settings.commit_retries
+        started = time.monotonic()
+        for _ in range(retries + 1):
+            base = self._begin(self._target)
+            self._check_column(base.table)
+            if self._is_elsewhere(base):
+                logger.info(f"Another command goes on with the backfill of {self._request.column}")
+                return [] if self._is_finished else self._batches(self._position)
+            changed = self._fill(base, batch, is_last=len(waiting) == 1)
+            if changed is not None:
+                self._is_begun = True
+                self._done += 1
+                self._rows_done += changed
+                self._seconds += time.monotonic() - started
+                self._tell(changed, time.monotonic() - started, waiting)
+                return waiting[1:]
+            logger.info(f"{self._target} has changed since this batch was begun: filling it again")
+        times = "once" if retries == 0 else f"{retries + 1} times"
+        raise OperationError(
+            f"its next batch was filled {times}, and other writers had committed to the table meanwhile, so "
+            "it was not published. Run it when the table is quieter, or raise `commit_retries`"
+        )
+
+    def _check_column(self, table: LoadedTable) -> None:
+        """See whether what is filled, and what the batches go by, is what it was.
+
+        Raises:
+            OperationError: others have changed it.
+        """
+        column, field_id = column_to_fill(self._target, table.schema(), self._given.column)
+        if (field_id, column) != (self._field_id, self._column) or self._batches_of(table) != self._batching:
+            raise OperationError(
+                "another writer has changed the column, or what its batches go by, since it was begun. Look "
+                "at what there is now, and begin again"
+            )
+
+    def _is_elsewhere(self, base: Base) -> bool:
+        """Tell, and note, whether the backfill is not where this command has left it."""
+        if not self._is_begun and self._given.restart:
+            return False
+        found = self._position_in(base.table, base.ref)
+        if found is None and self._is_begun:
+            raise OperationError("another command has finished it, or has made the table forget where it is")
+        known = self._position.after if self._position is not None else None
+        if found is None:
+            return False
+        # With what others, or this command itself, have noted of snapshots that they did not publish.
+        self._position, self._is_begun = found, True
+        return found.after != known or found.finished
+
+    @property
+    def _is_finished(self) -> bool:
+        return self._position is not None and self._position.finished
+
+    def _fill(self, base: Base, batch: Batch, *, is_last: bool) -> int | None:
+        """Fill a batch on a branch of a base, and publish it with the position that follows.
+
+        Returns:
+            How many rows were changed; None if others have committed meanwhile, or the base is gone.
+        """
+        load = BackfillLoad(
+            self._target,
+            base,
+            self._settings,
+            self._column.path[0],
+            lambda table: sql.update_statement(
+                table,
+                self._column,
+                checked_value(self._column, self._given.value, self._convert),
+                self._conditions(batch),
+            ),
+            int(time.time() * 1000),
+        )
+        is_cut = False
+        try:
+            counted = batch
+            if base.head != self._counted_at:
+                self._steps.run(load, 0)
+                is_cut = True
+                if load.is_overtaken:
+                    return None
+                counted = self._count(load, batch)
+            # NULL for NULL changes nothing.
+            changed = counted.rows - counted.blank if self._given.only_null else counted.rows
+            before = self._position or backfills.begun(self._request, self._until)
+            then = before.advanced(
+                batch.last,
+                changed,
+                finished=is_last,
+                at=iso(datetime.now(timezone.utc)),
+                invocation_id=get_invocation_id(),
+            )
+            if not changed:
+                return self._moved_on(base, then, None)
+            if not is_cut:
+                self._steps.run(load, 0)
+                is_cut = True
+            self._steps.run(load, 1)
+            load.ended_at = time.monotonic()
+            return None if load.is_overtaken else self._published(load, before, then, changed)
+        finally:
+            if is_cut:
+                drop_branches(self._catalog, load)
+
+    def _published(self, load: BackfillLoad, before: Position, then: Position, changed: int) -> int | None:
+        assert load.branch is not None
+        head = self._catalog.head(self._target, load.branch)
+        if head is None:
+            return None
+        name, note = self._property, None
+        if not self._catalog.is_atomic(load.base.table):
+            # Rows and position are two commits here: what is between them is noted before.
+            note = before.trying(head.snapshot_id, then).text
+            seen = load.base.table.properties.get(name)
+            if not self._catalog.set_property(self._target, load.base, name, seen, note):
+                return None
+        outcome = self._catalog.publish(
+            self._target,
+            load.base,
+            load.branch,
+            self._settings.commit_retries,
+            load.elapsed_ms,
+            properties=None if note is not None else {name: then.text},
+        )
+        if outcome == Published.MOVED:
+            return None
+        if outcome == Published.NOTHING_NEW:
+            return self._moved_on(load.base, then, note)
+        load.branch = None
+        self._position = then
+        self._counted_at = head.snapshot_id
+        if note is not None:
+            retries = self._settings.commit_retries
+            self._catalog.replace_property(self._target, name, note, then.text, retries)
+        self._refresh()
+        return changed
+
+    def _moved_on(self, base: Base, then: Position, note: str | None) -> int | None:
+        """Set the position where no row was to be changed; return 0, or None if others have committed.
+
+        Args:
+            base: the state of the table in which there was none.
+            then: the new position.
+            note: what the property has become since; None if it is as it was.
+        """
+        seen = note or base.table.properties.get(self._property)
+        if not self._catalog.set_property(self._target, base, self._property, seen, then.text):
+            return None
+        self._position = then
+        return 0
+
+    def _refresh(self) -> None:
+        """Let Spark see what was published. A new connection sees it anyway."""
+        try:
+            self._spark.run(branch_statements.refresh_table(str(self._target)))
+        except ConnectionLostError:
+            self._spark.reconnect()
+
+    # What is said
+
+    @property
+    def _property(self) -> str:
+        return backfills.property_of(self._field_id)
+
+    @property
+    def _title(self) -> str:
+        return f"Backfill of {self._request.column} in {self._target}"
+
+    @property
+    def _how_to_go_on(self) -> str:
+        position = self._position
+        if position is None or not self._is_begun:
+            return "No row was changed."
+        return f"It has come after {self._state(position)}: the same command goes on."
+
+    def _explained(self, exc: DbtRuntimeError) -> DbtRuntimeError:
+        """Return the error of a backfill that has stopped at a batch, for what has stopped it."""
+        if isinstance(exc, RunCancelledError):
+            return exc
+        cause = str(exc.msg)
+        if isinstance(exc, PublishError):
+            cause = f"a batch could not be published ({exc.answer})"
+            if exc.snapshot_id is not None:
+                cause += ", or whether it was is not known: the same command finds out"
+        position = self._position if self._is_begun else None
+        batches, rows = (position.batches, position.rows) if position is not None else (0, 0)
+        return BackfillError(str(self._target), self._request.column, cause, batches, rows)
+
+    def _state(self, position: Position) -> str:
+        return f"{batches_text(position.batches)} ({rows_text(position.rows)})"
+
+    def _shown(self, bound: Bound) -> str:
+        return ", ".join(
+            f"{part.label} = {part.shown(text)}" for part, text in zip(self._batching.key, bound, strict=True)
+        )
+
+    def _tell(self, changed: int, seconds: float, waiting: list[Batch]) -> None:
+        assert self._position is not None
+        left = waiting[1:]
+        in_all = self._position.batches + len(left)
+        rest = f"; {self._left(left)}" if left else ""
+        logger.info(
+            f"{self._title}: batch {self._position.batches} of {in_all}, {rows_text(changed)} in "
+            f"{duration_text(seconds)}{rest}"
+        )
+
+    def _left(self, left: list[Batch]) -> str:
+        rows = sum(batch.rows for batch in left)
+        text = f"{rows_text(rows)} in {batches_text(len(left))} left"
+        return f"{text}, about {duration_text(self._estimate(left))}" if self._done else text
+
+    def _estimate(self, left: list[Batch]) -> float:
+        """Return how long what is left takes, in seconds, if it goes on as it has."""
+        pauses = self._given.pause_seconds * len(left)
+        if self._rows_done:
+            return pauses + self._seconds / self._rows_done * sum(batch.rows for batch in left)
+        return pauses + self._seconds / max(self._done, 1) * len(left)
+
+    def _stopped(self, waiting: list[Batch]) -> dict[str, Any]:
+        lines = [
+            f"{self._title} has stopped as `max_batches` says, after {batches_text(self._done)}: "
+            f"{self._left(waiting)}. The same command goes on."
+        ]
+        rows = sum(batch.rows for batch in waiting)
+        return {"lines": lines, "data": self._data(rows_left=rows, batches_left=len(waiting))}
+
+    def _finished(self, text: str) -> dict[str, Any]:
+        position = self._position
+        in_all = (
+            f"{rows_text(position.rows)} in {batches_text(position.batches)}"
+            if position is not None
+            else "there was no row to fill"
+        )
+        return {"lines": [f"{self._title} {text}: {in_all}"], "data": self._data(is_finished=True)}
+
+    def _data(
+        self,
+        *,
+        rows_left: int = 0,
+        batches_left: int = 0,
+        is_finished: bool = False,
+        batches: list[dict[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        position = self._position
+        found = {
+            "relation": str(self._target),
+            "column": self._request.column,
+            "plan": self._given.plan_only,
+            "finished": is_finished,
+            "rows": self._rows_done,
+            "batches": self._done,
+            "rows_in_all": position.rows if position is not None else 0,
+            "batches_in_all": position.batches if position is not None else 0,
+            "rows_left": rows_left,
+            "batches_left": batches_left,
+            "seconds": round(self._seconds, 1),
+        }
+        return found if batches is None else {**found, "planned": batches}

@@ -1,0 +1,104 @@
+"""What is checked of a backfill before anything is written: its table, its texts, its value's type."""
+
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import ConnectionLostError, OperationError, RunCancelledError
+from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
+from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
+from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
+from dbt.adapters.sparkevolve.load.queries import type_of_value
+from dbt.adapters.sparkevolve.messages import planning_problem
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import backfill as sql
+from dbt.adapters.sparkevolve.sql import branch_statements, spark_types, splitting
+
+
+class BackfillChecks:
+    """Checks what a user has asked for; each method raises an ``OperationError`` that says what is wrong.
+
+    Args:
+        spark: where it runs.
+        target: the table.
+        given: what the user has asked for.
+    """
+
+    def __init__(self, spark: Spark, target: SparkEvolveRelation, given: Arguments) -> None:
+        self._spark = spark
+        self._target = target
+        self._given = given
+
+    def table(self, table: LoadedTable) -> None:
+        """See whether Spark can update rows of the table."""
+        version = table.metadata.format_version
+        if not allows_mode(UPDATE_MODE, table.properties, version):
+            raise OperationError(
+                f"{self._target} has Iceberg's format version 1 and `{UPDATE_MODE}` = 'merge-on-read', for "
+                "which Iceberg needs version 2, so Spark can update no rows of it. Set the mode to "
+                "copy-on-write, or upgrade the table: `ALTER TABLE … SET TBLPROPERTIES ('format-version' = "
+                "'2')`. Nothing was written."
+            )
+
+    def texts(self) -> None:
+        """See whether Spark can read the texts of a user as what they are to be."""
+        given = self._given
+        for name, text in (("value", given.value), ("where", given.where)):
+            problem = splitting.expression_problem(text) if text or name == "value" else ""
+            if problem:
+                raise OperationError(
+                    f"`{name}` is not one SQL expression: {problem}. It is: {text}\nNothing was written."
+                )
+        self._spark.run(branch_statements.refresh_table(str(self._target)))
+        if given.where:
+            self._analyse("where", sql.rows_query(str(self._target), given.where))
+        # As a condition, since an aggregate or a window function is refused there.
+        self._analyse("value", sql.rows_query(str(self._target), f"({given.value}\n) IS NULL"))
+
+    def _analyse(self, argument: str, query: str) -> None:
+        try:
+            self._spark.columns_of(spark_types.no_rows(query))
+        except (ConnectionLostError, RunCancelledError):
+            raise
+        except DbtRuntimeError as exc:
+            raise self._unreadable(argument, str(exc.msg)) from exc
+
+    def _unreadable(self, argument: str, message: str) -> OperationError:
+        text = self._given.value if argument == "value" else self._given.where
+        return OperationError(
+            f"`{argument}` cannot be used as an expression of a row of {self._target}: "
+            f"{_first_line(message)}\nIt is: {text}\nNothing was written."
+        )
+
+    def conversion(self, column: sql.Column) -> sql.Conversion:
+        """Return how the value becomes one of the column's type, once Spark has read the whole UPDATE."""
+        given = self._given
+        source = type_of_value(self._spark, self._target, sql.value_query(str(self._target), given.value))
+        found = sql.conversion(source, column.type)
+        if found is None:
+            raise OperationError(
+                f"`value` is of another type than {path_text(column.path)} of {self._target}, which is "
+                f"{type_text(column.type)}, and there is no cast between them that keeps each value or "
+                f"fails. Say it in `value`, such as `CAST(… AS {type_text(column.type)})`. Nothing was "
+                "written."
+            )
+        conditions = sql.row_conditions(column, given.where, only_null=given.only_null)
+        update = sql.update_statement(
+            str(self._target), column, checked_value(column, given.value, found), conditions
+        )
+        problem = planning_problem("\n".join(str(row[0]) for row in self._spark.rows(f"EXPLAIN {update}")))
+        if problem:
+            raise self._unreadable("value", problem)
+        return found
+
+
+def checked_value(column: sql.Column, value: str, convert: sql.Conversion) -> str:
+    """Return the SQL of the new value of a column, which fails where something of a value would be lost."""
+    what = f"A value does not fit into {path_text(column.path)} ({type_text(column.type)}): "
+    return convert.checked(value, what)
+
+
+def _first_line(message: str) -> str:
+    lines = [line.strip() for line in message.strip().splitlines() if line.strip()]
+    return lines[0].split(" SQLSTATE:")[0].rstrip(" .;") + "." if lines else "Spark gives no reason."

@@ -1,0 +1,334 @@
+"""Where a backfill is, what it fills and by what its rows are put into batches; and the text of its SQL."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, VoidTransform
+from pyiceberg.types import (
+    DateType,
+    DoubleType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+    UUIDType,
+)
+
+from dbt.adapters.sparkevolve.errors import BackfillError, OperationError
+from dbt.adapters.sparkevolve.evolution import backfills
+from dbt.adapters.sparkevolve.evolution.backfills import Request, SpoiledPosition
+from dbt.adapters.sparkevolve.load.backfill_plan import Batching, batching, column_to_fill
+from dbt.adapters.sparkevolve.operations import Operations
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.sql import backfill as sql
+from dbt.adapters.sparkevolve.sql.splitting import expression_problem
+
+REQUEST = Request("`status`", "'it''s ${x}'", "id > 1", ("id",), True)
+TARGET = SparkEvolveRelation.create(database="lake", schema="sales", identifier="orders")
+BOUNDS = st.lists(st.none() | st.text(), max_size=3).map(tuple)
+
+
+def test_a_request_is_another_one_if_anything_of_it_differs() -> None:
+    others = [
+        Request("`other`", REQUEST.value, REQUEST.where, REQUEST.batch_by, True),
+        Request("`status`", "1", REQUEST.where, REQUEST.batch_by, True),
+        Request("`status`", REQUEST.value, "", REQUEST.batch_by, True),
+        Request("`status`", REQUEST.value, REQUEST.where, (), True),
+        Request("`status`", REQUEST.value, REQUEST.where, REQUEST.batch_by, False),
+    ]
+    assert len({REQUEST.fingerprint, *(other.fingerprint for other in others)}) == 6
+    again = Request("`status`", "'it''s ${x}'", "id > 1", ("id",), True)
+    assert again.fingerprint == REQUEST.fingerprint
+
+
+@given(until=BOUNDS, after=BOUNDS, tried=st.lists(BOUNDS, max_size=3), rows=st.integers(0))
+def test_a_position_is_read_as_it_was_written(until: Any, after: Any, tried: list[Any], rows: int) -> None:
+    begun = backfills.begun(REQUEST, until)
+    there = begun.advanced(after, rows, finished=False, at="now", invocation_id="i")
+    for number, bound in enumerate(tried):
+        there = there.trying(number, there.advanced(bound, 1, finished=True, at="", invocation_id=""))
+    for position in (begun, there):
+        # It stands in a Spark SQL literal, which may be verbatim, and in which variables are replaced.
+        assert "'" not in position.text
+        assert "${" not in position.text
+        assert position.text.isascii()
+        assert backfills.read({"sparkevolve.backfill.7": position.text, "other": "x"}, 7) == position
+    assert backfills.read({"sparkevolve.backfill.7": begun.text}, 8) is None
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"tried": []}', '{"tried": [{}]}'])
+def test_a_position_that_somebody_has_spoiled_is_no_beginning(text: str) -> None:
+    with pytest.raises(SpoiledPosition):
+        backfills.read({"sparkevolve.backfill.7": text}, 7)
+
+
+def test_whichever_snapshot_was_published_tells_the_position() -> None:
+    there = backfills.begun(REQUEST, ("9",)).advanced(("1",), 10, finished=False, at="", invocation_id="")
+    for snapshot, last, rows in ((11, "3", 5), (12, "4", 6)):
+        then = there.advanced((last,), rows, finished=last == "4", at="", invocation_id="")
+        there = there.trying(snapshot, then)
+    assert there.settled(lambda snapshot: False) == there
+    first, second = (there.settled(lambda snapshot, at=at: snapshot == at) for at in (11, 12))
+    assert (first.after, first.rows, first.batches, first.finished, first.tried) == (("3",), 15, 2, False, ())
+    assert (second.after, second.rows, second.batches, second.finished) == (("4",), 16, 2, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1", ""),
+        ("case when a = ';' then f(1, 2) else \"--\" end", ""),
+        ("`a;b` || r'\\' || m['k']", ""),
+        ("", "it is empty"),
+        (" \n", "it is empty"),
+        ("1;", "it has a semicolon"),
+        ("1 -- x", "it has a comment"),
+        ("1 /* x */", "it has a comment"),
+        ("1 /* x", "it has a comment that is not closed"),
+        ("'a", "a ' is not closed"),
+        ('"a', 'a " is not closed'),
+        ("`a", "a ` is not closed"),
+        ("f(1", "a parenthesis or bracket is not closed"),
+        ("1) or (1", "a ) closes nothing"),
+        ("1, 2", "it has a comma outside of parentheses"),
+    ],
+)
+def test_a_text_is_one_expression(text: str, problem: str) -> None:
+    assert expression_problem(text) == problem
+
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=True),
+    NestedField(2, "Day", DateType()),
+    NestedField(3, "at", TimestamptzType()),
+    NestedField(4, "u", UUIDType()),
+    NestedField(
+        5,
+        "address",
+        StructType(NestedField(6, "zip", StringType()), NestedField(7, "n", IntegerType(), required=True)),
+    ),
+    NestedField(8, "list", ListType(9, StructType(NestedField(10, "x", IntegerType())))),
+    NestedField(11, "a.b", DoubleType()),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "field_id", "is_required"),
+    [
+        ("DAY", ("Day",), 2, False),
+        ("`id`", ("id",), 1, True),
+        ("a.b", ("a.b",), 11, False),
+        ("`a.b`", ("a.b",), 11, False),
+        ("Address.Zip", ("address", "zip"), 6, False),
+        ("address.`n`", ("address", "n"), 7, True),
+        ("list", ("list",), 8, False),
+    ],
+)
+def test_a_column_is_found_by_its_name(
+    text: str, path: tuple[str, ...], field_id: int, is_required: bool
+) -> None:
+    column, found = column_to_fill(TARGET, SCHEMA, text)
+    assert (column.path, column.is_required, found) == (path, is_required, field_id)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dya", "which `lake`.`sales`.`orders` does not have. It has: id, Day, at, u, address, list, a.b."),
+        ("addresses", "which `lake`.`sales`.`orders` does not have. Did you mean `address`?"),
+        ("address.zipp", "which `lake`.`sales`.`orders` does not have. Did you mean `address.zip`?"),
+        (
+            "list.element.x",
+            "and `list` of `lake`.`sales`.`orders` is array<struct<`x`:int>>: only a column or a field of a "
+            "struct can be named. Fill the whole column.",
+        ),
+    ],
+)
+def test_a_column_that_cannot_be_filled_is_named(text: str, message: str) -> None:
+    with pytest.raises(OperationError) as error:
+        column_to_fill(TARGET, SCHEMA, text)
+    assert error.value.msg == f"`column` is {text!r}, {message}"
+
+
+def batches(
+    folder: Path,
+    *parts: PartitionField,
+    fill: str = "at",
+    by: tuple[str, ...] = (),
+    rows: int | None = None,
+    unique_key: Any = None,
+) -> Batching:
+    catalog = SqlCatalog("lake", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    catalog.create_namespace("sales")
+    table = catalog.create_table(("sales", "orders"), SCHEMA, partition_spec=PartitionSpec(*parts))
+    settings = IncrementalSettings.from_config({"unique_key": unique_key}, "model.shop.orders")
+    column, _ = column_to_fill(TARGET, table.schema(), fill)
+    return batching(TARGET, table, column, by, rows, settings)
+
+
+def field(source: int, transform: Any, name: str) -> PartitionField:
+    return PartitionField(source, 1000 + source, transform, name)
+
+
+DAY = field(2, IdentityTransform(), "Day")
+
+
+def test_batches_go_by_partitions_then_by_the_key_then_there_is_one(tmp_path: Path) -> None:
+    def made(number: int, *args: Any, **named: Any) -> tuple[list[tuple[str, str, IcebergType]], int | None]:
+        found = batches(tmp_path / str(number), *args, **named)
+        return [(part.label, part.rendered, part.type) for part in found.key], found.rows
+
+    day = ("Day", "DBT_INTERNAL_DEST.`Day`", DateType())
+    of_id = ("id", "DBT_INTERNAL_DEST.`id`", LongType())
+    bucket = ("bucket(id)", "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`)", IntegerType())
+    assert made(0, DAY) == ([day], None)
+    assert made(1, DAY, rows=10) == ([day], 10)
+    assert made(2, DAY, field(1, BucketTransform(4), "b")) == ([day, bucket], None)
+    # A partition that the new value changes does not tell where a row is.
+    assert made(3, DAY, field(3, DayTransform(), "d"), fill="at") == ([day], None)
+    assert made(4, DAY, fill="Day", unique_key="ID") == ([of_id], 1_000_000)
+    assert made(5, field(4, BucketTransform(4), "b"), unique_key=["id", "day"]) == ([of_id, day], 1_000_000)
+    assert made(6, field(2, VoidTransform(), "v"), unique_key="id", rows=5) == ([of_id], 5)
+    assert made(7, unique_key="list") == ([], None)
+    assert made(8, unique_key="id", fill="id") == ([], None)
+    assert made(9) == ([], None)
+    assert made(10, DAY, by=("id",)) == ([of_id], 1_000_000)
+    assert made(11, DAY, by=("day",)) == ([day], None)
+    nested = ("address.zip", "DBT_INTERNAL_DEST.`address`.`zip`", StringType())
+    assert made(12, by=("address.zip", "id"), rows=3) == ([nested, of_id], 3)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"rows": 5},
+            "`rows_per_batch` needs something to put the rows of `lake`.`sales`.`orders` in an order by: it "
+            "is not partitioned, and the model has no `unique_key` that could serve. Name a column in "
+            "`batch_by`.",
+        ),
+        (
+            {"by": ("AT",)},
+            "`batch_by` is `at`, which the backfill changes: rows would move from batch to batch, and some "
+            "would be filled twice or never. Name another column.",
+        ),
+        (
+            {"by": ("address.zip",), "fill": "address"},
+            "`batch_by` is `address`.`zip`, which the backfill changes: rows would move from batch to batch, "
+            "and some would be filled twice or never. Name another column.",
+        ),
+        (
+            {"by": ("list",)},
+            "`batch_by` is `list` of `lake`.`sales`.`orders`, which is array<struct<`x`:int>>: rows cannot "
+            "be put in an order by it. Name a column of a plain type.",
+        ),
+    ],
+)
+def test_batches_by_what_cannot_tell_them_apart_are_refused(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(OperationError) as error:
+        batches(tmp_path, **given)
+    assert error.value.msg == message
+
+
+def test_the_update_of_a_batch() -> None:
+    column, _ = column_to_fill(TARGET, SCHEMA, "address.zip")
+    key = (sql.KeyPart("DBT_INTERNAL_DEST.`id`", LongType(), "id"),)
+    conditions = [
+        *sql.row_conditions(column, "id > 0 -- x", only_null=True),
+        *sql.between(key, (None,), ("7",)),
+    ]
+    assert sql.update_statement("t", column, "'x'", conditions) == (
+        "UPDATE t AS DBT_INTERNAL_DEST\nSET DBT_INTERNAL_DEST.`address`.`zip` = 'x'\n"
+        "WHERE DBT_INTERNAL_DEST.`address` IS NOT NULL\n  AND DBT_INTERNAL_DEST.`address`.`zip` IS NULL\n"
+        "  AND (id > 0 -- x\n)\n  AND DBT_INTERNAL_DEST.`id` IS NOT NULL\n"
+        "  AND (DBT_INTERNAL_DEST.`id` <= CAST('7' AS bigint) OR DBT_INTERNAL_DEST.`id` IS NULL)"
+    )
+    assert sql.row_conditions(column, "", only_null=False) == ["DBT_INTERNAL_DEST.`address` IS NOT NULL"]
+
+
+def test_a_minus_zero_is_where_iceberg_looks_for_files_with_zeros() -> None:
+    part = sql.KeyPart("d", DoubleType(), "d")
+    assert part.is_up_to("-0.0") == "(d <= CAST('0.0' AS double) OR d IS NULL)"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {},
+            "Name a model, snapshot or seed: --args '{model: orders, column: status, value: \"'unknown'\"}'.",
+        ),
+        (
+            {"model": "orders", "column": "n"},
+            "`backfill_column` needs the argument `value`: --args '{model: orders, column: status, value: "
+            "\"'unknown'\"}'.",
+        ),
+        (
+            {"model": "orders", "column": "n", "value": "1", "dry_run": True},
+            "`backfill_column` has no argument `dry_run`. Its arguments are: model, column, value, where, "
+            "batch_by, rows_per_batch, pause_seconds, max_batches, only_null, plan_only, restart.",
+        ),
+        (
+            {"model": "orders", "column": "n", "value": "1", "pause_seconds": -1},
+            "The argument `pause_seconds` of `backfill_column` is -1, and has to be a number of seconds from "
+            "0 to a day.",
+        ),
+        (
+            {"model": "orders", "column": "n", "value": ["1"]},
+            "The argument `value` of `backfill_column` is ['1'], and has to be an SQL expression over the "
+            "columns of a row.",
+        ),
+        (
+            {"model": "orders", "column": "n", "value": "1", "only_null": "no"},
+            "The argument `only_null` of `backfill_column` is 'no', and has to be true or false.",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_meant_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(OperationError) as error:
+        Operations("lake", {}).arguments("backfill_column", given)
+    assert error.value.msg == message
+
+
+def test_arguments_have_defaults() -> None:
+    args = Operations("lake", {}).arguments(
+        "backfill_column", {"model": "orders", "column": "n", "value": False, "batch_by": "day"}
+    )
+    assert args == {
+        "model": "orders",
+        "column": "n",
+        "value": "false",
+        "where": "",
+        "batch_by": ("day",),
+        "rows_per_batch": None,
+        "pause_seconds": 0.0,
+        "max_batches": None,
+        "only_null": True,
+        "plan_only": False,
+        "restart": False,
+    }
+    assert json.dumps(args)
+
+
+def test_an_error_says_what_stays() -> None:
+    none = BackfillError("t", "`n`", "no room.", 0, 0)
+    assert none.msg == "The backfill of `n` in t has stopped: no room. No row was changed."
+    some = BackfillError("t", "`n`", "no room", 1, 7)
+    assert some.msg == (
+        "The backfill of `n` in t has stopped: no room. What it has done before (1 batch, 7 rows) is "
+        "visible, and stays: the same command goes on after it."
+    )
