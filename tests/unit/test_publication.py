@@ -188,6 +188,40 @@ def test_a_branch_is_published_in_one_commit_that_removes_it(
     assert table.metadata.last_updated_ms >= before.metadata.last_updated_ms
 
 
+def test_properties_are_set_in_the_commit_that_publishes_or_not_at_all(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base = lake.base(target, no_wap)
+    loaded(other, "b", 2, max_ref_age_ms=HOUR)
+    before = len(lake.load(target).metadata.metadata_log)
+    assert lake.publish(target, base, "b", 0, properties={"p": "1"}) == Published.YES
+    table = lake.load(target)
+    assert (table.properties["p"], len(table.metadata.metadata_log)) == ("1", before + 1)
+
+    base = lake.base(target, no_wap)
+    loaded(other, "b", 3, max_ref_age_ms=HOUR)
+    append(other.load_table("db.t"), [{"id": 9}])
+    assert lake.publish(target, base, "b", 4, properties={"p": "2"}) == Published.MOVED
+    assert lake.load(target).properties["p"] == "1"
+
+
+def test_a_property_is_set_while_rows_and_property_are_as_they_were(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base = lake.base(target, no_wap)
+    assert lake.set_property(target, base, "p", None, "1")
+    assert lake.set_property(target, base, "p", None, "1")  # an answer was lost
+    assert not lake.set_property(target, base, "p", None, "2")
+    assert lake.set_property(target, base, "p", "1", "2")
+    lake.replace_property(target, "p", "1", None, 0)
+    assert lake.load(target).properties["p"] == "2"
+    append(other.load_table("db.t"), [{"id": 9}])
+    assert not lake.set_property(target, base, "p", "2", "3")
+    lake.replace_property(target, "p", "2", None, 0)
+    assert "p" not in lake.load(target).properties
+    assert ids(lake) == [1, 9]
+
+
 def test_how_long_main_keeps_its_snapshots_stays(
     lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
 ) -> None:
