@@ -17,6 +17,7 @@ DAY = "cast(date_add(date'2026-01-01', cast(id % 2 as int)) as timestamp_ntz)"
 
 def vectors(scenario: Scenario) -> list[str]:
     """The formats of the files of deleted rows that the table has now."""
+    scenario.sql(f"refresh table {scenario.relation()}")
     files = f"select file_format from {scenario.relation()}.delete_files"
     return sorted({str(row[0]) for row in scenario.sql(files)})
 

@@ -112,7 +112,8 @@ A new column gets the type that this page shows as **kept**: `tinyint` and `smal
 and `char` become `string`. `decimal(22,2)` shows that an `int` or `bigint` is cast to a decimal that holds
 all its digits.
 
-On Spark 4.1 VARIANT (as JSON text) and TIME are stored **as string**, as intervals are.
+On Spark 4.1 TIME is stored **as string**, as intervals are, and VARIANT as JSON text. A table of
+[format version 3](format-v3.md) keeps a VARIANT as itself, at the top and in structs.
 
 A new column that is a bare NULL, or a struct without fields, has no type to store: it is left out, with a
 warning, and so is such a part of a struct, list or map.

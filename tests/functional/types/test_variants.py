@@ -19,8 +19,17 @@ def read(scenario: Scenario) -> list[tuple[object, ...]]:
     return scenario.sql(f"select {', '.join(columns)}, {nested} from {scenario.relation()} order by id")
 
 
-@pytest.mark.parametrize("strategy", ["delete+insert", "merge", "append", "insert_overwrite"])
-def test_a_variant_stays_one(scenario: Scenario, strategy: str) -> None:
+@pytest.fixture
+def in_session(scenario: Scenario, method: str) -> Scenario:
+    """A project whose models can return variants: Spark's Thrift server has no word for the type."""
+    if method != "session":
+        pytest.skip("the server answers `Unrecognized type name: variant`")
+    return scenario
+
+
+@pytest.mark.parametrize("strategy", ["delete+insert", "merge", "insert_overwrite"])
+def test_a_variant_stays_one(in_session: Scenario, strategy: str) -> None:
+    scenario = in_session
     keyed = strategy in ("delete+insert", "merge")
     chosen = {"incremental_strategy": strategy, "unique_key": "id" if keyed else None}
     scenario.model(FIRST, tblproperties={**V3, **MODES}, audits=["id > 0"], **chosen)
@@ -45,16 +54,15 @@ def test_a_variant_stays_one(scenario: Scenario, strategy: str) -> None:
     assert scenario.types()["s"] == "struct<5: x: optional variant, 7: y: optional variant>"
     added = (2, None, '"q"', "7", "9")
     old = [(*row[:2], None, *row[2:]) for row in first]
-    if strategy == "insert_overwrite":
-        assert read(scenario) == [added]
-    elif keyed:
-        assert read(scenario) == [old[0], (2, "[2]", *added[2:]) if strategy == "merge" else added]
-    else:
-        assert sorted(read(scenario), key=str) == sorted([*old, added], key=str)
+    # A MERGE leaves what the model does not return.
+    replaced = (2, "[2]", *added[2:]) if strategy == "merge" else added
+    assert read(scenario) == ([old[0], replaced] if keyed else [added])
     assert list(scenario.table().metadata.refs) == ["main"]
+    assert scenario.tables() == ["t"]
 
 
-def test_a_variant_is_json_where_it_cannot_be_one(scenario: Scenario) -> None:
+def test_a_variant_is_json_where_it_cannot_be_one(in_session: Scenario) -> None:
+    scenario = in_session
     sql = "select 1 as id, parse_json('[1]') as v"
     scenario.model(sql, "v2")
     scenario.model("select 1 as id, '[0]' as v", "texts", tblproperties=V3)
@@ -80,7 +88,8 @@ def test_iceberg_reads_no_variant_in_a_list(scenario: Scenario) -> None:
         scenario.sql(f"select id from {scenario.relation()}")
 
 
-def test_a_snapshot_of_variants_is_of_their_json(scenario: Scenario) -> None:
+def test_a_snapshot_of_variants_is_of_their_json(in_session: Scenario) -> None:
+    scenario = in_session
     scenario.model("select 1 as id, parse_json('1') as v", "src", materialized="view", unique_key=None)
     scenario.file(
         "snapshots/s.sql",

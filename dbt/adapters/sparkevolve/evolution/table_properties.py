@@ -12,6 +12,8 @@ FORMAT_VERSION = "format-version"
 FIRST_WITH_VARIANTS = 3
 # What Spark shows as the comment of a table.
 COMMENT_PROPERTY = "comment"
+# What Iceberg makes of a new table, unless it is told.
+VERSION_OF_NEW_TABLES = 2
 # PyIceberg 0.12 reads newer tables, and refuses to commit to them.
 NEWEST_FORMAT_TO_COMMIT = 2
 DELETE_MODE, MERGE_MODE, UPDATE_MODE = "write.delete.mode", "write.merge.mode", "write.update.mode"

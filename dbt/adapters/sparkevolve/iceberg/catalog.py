@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
-from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
+from dbt.adapters.sparkevolve.evolution.table_properties import VERSION_OF_NEW_TABLES
 from dbt.adapters.sparkevolve.iceberg import columns, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
@@ -118,7 +118,7 @@ class IcebergCatalog:
             table = self.find(relation)
         except UnreadableTableError:
             return True
-        return table is not None and table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT
+        return table is not None and table.metadata.format_version > VERSION_OF_NEW_TABLES
 
     def table_names(self, schema: str) -> frozenset[str]:
         """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
