@@ -26,11 +26,9 @@ OVERWRITE = {"incremental_strategy": "insert_overwrite", "partition_by": ["id"],
 KILLS: list[tuple[str, dict[str, Any], list[Any], list[int]]] = [
     ("letters written", {}, [(1, 10)], []),
     ("letters published", {}, [(1, 10)], BAD),
-    ("letters published", {"incremental_strategy": "merge"}, [(1, 10)], BAD),
     ("letters published", APPEND, [(1, 10)], BAD),
     ("letters published", OVERWRITE, [(1, 10)], BAD),
     ("letters published", DIRECT, [(1, 10)], BAD),
-    ("publishing", {}, [(1, 10)], BAD),
     ("published", {}, NEW_ROWS, BAD),
 ]
 
@@ -125,6 +123,19 @@ def test_direct_letters_are_taken_back_if_the_load_fails(scenario: Scenario) -> 
     scenario.run()
     assert ids(scenario, "t_dlt") == [3, 4, 4, 7]
     assert scenario.rows() == NEW_ROWS
+
+
+def test_letters_of_a_table_that_is_not_made_are_taken_back(scenario: Scenario) -> None:
+    audit = {"sql": "n > 0", "severity": "row"}
+    config = {**CONFIG, "audits": audit, "partition_by": ["no_such_column"]}
+    scenario.model("select 1 as id, -1 as n union all select 2, 2", **config)
+    scenario.fail()
+    assert scenario.tables() == ["t_dlt"]
+    assert ids(scenario, "t_dlt") == []
+    scenario.model("select 1 as id, -1 as n union all select 2, 2", **{**config, "partition_by": ["id"]})
+    scenario.run()
+    assert scenario.rows() == [(2, 2)]
+    assert ids(scenario, "t_dlt") == [1]
 
 
 def test_too_many_bad_rows_publish_nothing(scenario: Scenario) -> None:

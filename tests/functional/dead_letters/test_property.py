@@ -54,7 +54,7 @@ def test_each_row_is_in_one_place(scenario: Scenario) -> None:
     """The batches of all examples go through one run, each through a model of its own."""
     batches: list[list[Row]] = []
 
-    @settings(max_examples=8, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(max_examples=5, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(ROWS)
     def generate(rows: list[Row]) -> None:
         batches.append(rows)

@@ -155,10 +155,10 @@ def test_audits_of_single_rows_and_of_all(scenario: Scenario) -> None:
         4: "audit: n > 0 -- a comment",
         5: "`n`: the string does not convert to int without loss",
     }
-    before = scenario.state(), scenario.state("t_dlt")
+    before = scenario.rows(), history(scenario), scenario.state("t_dlt")
     scenario.model("select id, n from values (6, '500'), (7, '-5') as source(id, n)", **CONFIG, audits=audits)
     assert "do not satisfy the model's audits" in scenario.fail().message
-    assert (scenario.state(), scenario.state("t_dlt")) == before
+    assert (scenario.rows(), history(scenario), scenario.state("t_dlt")) == before
     # Without dead letters an audit of single rows is one as any other.
     scenario.model("select 8 as id, -5 as n", audits=audits[:1])
     assert "n > 0 -- a comment: 1 row, such as id = 8" in scenario.fail().message

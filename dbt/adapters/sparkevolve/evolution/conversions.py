@@ -91,6 +91,10 @@ def lossless(value: str, source: IcebergType, target: IcebergType) -> str | None
         return _when(f"octet_length({value}) = {len(target)}", value)
     if isinstance(source, BooleanType) and isinstance(target, _NUMBERS):
         return f"TRY_CAST(CAST({value} AS int) AS {spark_type(target)})"
+    if isinstance(source, DecimalType) and isinstance(target, BooleanType):
+        # One that has no digit before its point cannot be compared with 1.
+        flag = f"CASE TRY_CAST({value} AS int) WHEN 0 THEN false WHEN 1 THEN true END"
+        return _when(f"{value} % 1 = 0", flag)
     if isinstance(source, _NUMBERS) and isinstance(target, BooleanType):
         return f"CASE WHEN {value} = 0 THEN false WHEN {value} = 1 THEN true END"
     if isinstance(source, _NUMBERS) and isinstance(target, _NUMBERS):

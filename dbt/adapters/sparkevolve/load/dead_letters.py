@@ -303,16 +303,12 @@ class DeadLetters:
             return
         published, letters.published, letters.is_written = letters.published, None, False
         try:
-            if not self._catalog.take_back(letters.relation, published.base, published.head):
-                # Somebody has written more of them.
-                self._spark.run(branch_statements.refresh_table(str(letters.relation)))
-                self._spark.run(
-                    sql.delete_letters(
-                        str(letters.relation), published.invocation_id, published.loaded_micros
-                    )
-                )
-            else:
-                self._spark.run(branch_statements.refresh_table(str(letters.relation)))
+            if self._catalog.take_back(letters.relation, published.base, published.head):
+                return
+            # Somebody has written more of them.
+            table = str(letters.relation)
+            self._spark.run(branch_statements.refresh_table(table))
+            self._spark.run(sql.delete_letters(table, published.invocation_id, published.loaded_micros))
         except Exception as exc:
             logger.warning(
                 f"{letters.relation} may still have dead letters of this run, though its rows were not "
