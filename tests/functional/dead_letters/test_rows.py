@@ -119,7 +119,7 @@ def test_times_that_no_batch_has(scenario: Scenario) -> None:
       (3, timestamp_ntz'2024-01-04 00:00:00'), (4, cast(null as timestamp_ntz)) as source(id, ts)
     """
     day = {"incremental_strategy": "microbatch", "event_time": "ts", "begin": "2024-01-01"}
-    scenario.model(times, **CONFIG, **day, batch_size="day")
+    scenario.model(times, **CONFIG, **day, batch_size="day", commit_retries=0)
     for _ in range(2):
         run = run_day(scenario, "--log-format", "json")
         assert [row[0] for row in scenario.rows()] == [1, 2]
@@ -135,6 +135,29 @@ def test_times_that_no_batch_has(scenario: Scenario) -> None:
         assert [(found["dead_letters"]["rows"], found["dead_letters"]["of"]) for found in said] == [
             (3, 4)
         ] * 2
+
+
+def test_batches_in_parallel_write_to_one_table(scenario: Scenario) -> None:
+    """With `direct` they load at once, and so do all of them write their letters."""
+    days = ", ".join(f"({d}, timestamp_ntz'2024-01-{d:02} 05:00:00')" for d in range(1, 9))
+    scenario.file(
+        "models/src.sql",
+        "{{ config(materialized='table', event_time='ts') }}\n"
+        f"select id + odd * 100 as id, ts, odd from (select * from values {days} as days(id, ts))\n"
+        "cross join (select * from values (0), (1) as odds(odd))",
+    )
+    day = {
+        "incremental_strategy": "microbatch",
+        "event_time": "ts",
+        "begin": "2024-01-01",
+        "batch_size": "day",
+    }
+    audit = {"sql": "odd = 0", "severity": "row"}
+    scenario.model("select * from {{ ref('src') }}", **CONFIG, **day, audits=audit, publish="direct")
+    scenario.run("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-09", "--threads", "4")
+    assert [row[0] for row in scenario.rows()] == [*range(1, 9)]
+    assert ids(scenario) == [*range(101, 109)]
+    assert list(scenario.table("t_dlt").metadata.refs) == ["main"]
 
 
 def test_audits_of_single_rows_and_of_all(scenario: Scenario) -> None:
