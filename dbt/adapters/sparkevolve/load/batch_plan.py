@@ -15,6 +15,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetProperty,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_unknown, named_for_another
+from dbt.adapters.sparkevolve.evolution.conversions import Member, conversions
 from dbt.adapters.sparkevolve.evolution.partitions import (
     Part,
     parse_partitions,
@@ -95,6 +96,17 @@ def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFac
         changes=tuple(c for c in plan.changes if isinstance(c, SetDefault | RemoveDefault)),
         reminders=(*settings.contrary_defaults, *plan.reminders),
     )
+
+
+def conversions_of(
+    batch: StagedBatch, settings: IncrementalSettings, schema: Schema, facts: TableFacts
+) -> tuple[Member, ...]:
+    """Return what happens to each column of a batch of which rows are set aside; see ``conversions``."""
+    policy = policy_of(batch, settings, {}, facts)
+    if settings.frozen_for:
+        # What no change of the schema makes room for, rows are set aside for.
+        policy = replace(policy, type_widening=False, relax_not_null=False)
+    return conversions(schema, batch.schema, policy)
 
 
 def policy_of(

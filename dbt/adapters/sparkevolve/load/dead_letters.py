@@ -24,7 +24,6 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     Member,
     Unchanged,
     Whole,
-    conversions,
     converted_schema,
     filled_paths,
 )
@@ -37,7 +36,7 @@ from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
-from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, policy_of
+from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
 from dbt.adapters.sparkevolve.load.letters import MOST_SAMPLES, Letters, PublishedLetters, reasons_of
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.strategies import window
@@ -157,7 +156,7 @@ class DeadLetters:
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
         if schema is not None:
-            members = conversions(schema, batch.schema, policy_of(batch, settings, {}, facts))
+            members = conversions_of(batch, settings, schema, facts)
         if schema is not None:
             self._check_plan(target, batch, settings, schema, facts, members)
         filled = filled_paths(members)

@@ -9,12 +9,12 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
-from dbt.adapters.sparkevolve.evolution.conversions import conversions, converted_schema
+from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
-from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, policy_of
+from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
 from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
@@ -85,7 +85,7 @@ class Preview:
         aside = ""
         if settings.sets_aside:
             schema, facts = table.schema(), table_facts(table)
-            members = conversions(schema, batch.schema, policy_of(batch, settings, column_docs, facts))
+            members = conversions_of(batch, settings, schema, facts)
             aside = planned_text(target, members, settings)
             batch.schema = converted_schema(batch.schema, members)
         plan = plan_of(
