@@ -210,7 +210,7 @@ select 1 as id, 'x' as n,
   cast('NaN' as double) as nan, cast('-Infinity' as float) as inf, 0.1D as tenth,
   cast(null as string) as nothing, cast('2024-01-02 03:04:05.678901Z' as timestamp_ltz) as instant,
   cast('2024-01-02 03:04:05.678901' as timestamp_ntz) as local, cast('1500-03-01' as date) as day,
-  X'00ff' as bytes, 'Grüße ''"\\n' as text, true as yes,
+  X'00ff' as bytes, 'Grüße \\'"\\n' as text, true as yes,
   named_struct('a', cast(null as int), 'at', cast('2024-01-01 00:00:00Z' as timestamp_ltz)) as s,
   array(cast('2024-01-01' as date), null) as days, map('k', X'01') as by_text, map(1.50BD, 'v') as by_number,
   make_dt_interval(1, 2) as length
