@@ -132,20 +132,24 @@ class Clauses:
         ]
 
     def table_properties(
-        self, configured: Mapping[str, Any] | None, relation: SparkEvolveRelation
+        self,
+        configured: Mapping[str, Any] | None,
+        relation: SparkEvolveRelation,
+        creation: Mapping[str, str] | None = None,
     ) -> dict[str, str]:
         """Return the properties of a new Iceberg table: the model's ``tblproperties`` over our defaults.
 
         Args:
             configured: the model's.
             relation: the table, which it may replace: Iceberg takes no format version back.
+            creation: what it says of where its schema comes from.
         """
         given = {str(key): property_text(value) for key, value in (configured or {}).items()}
         modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
         defaults = {**DEFAULT_TABLE_PROPERTIES, **modes}
         if FORMAT_VERSION not in given and self._catalog.is_newer_format(relation):
             del defaults[FORMAT_VERSION]
-        return {**defaults, **given}
+        return {**defaults, **given, **(creation or {})}
 
     def _is_on(self, setting: str) -> bool:
         return (self._spark.setting(setting) or "").strip().lower() == "true"

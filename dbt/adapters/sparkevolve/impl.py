@@ -197,7 +197,7 @@ class SparkEvolveAdapter(SparkAdapter):
         """
         cached = self.get_relation(str(relation.database), str(relation.schema), str(relation.identifier))
         was_view = cached is not None and bool(cached.is_view)
-        found, running_node().table = self._listing.relation_now(relation, was_view=was_view)
+        found = running_node().note_existing(*self._listing.relation_now(relation, was_view=was_view))
         if listing.kind(found) != listing.kind(cached):
             if cached is not None:
                 self.cache_dropped(cached)

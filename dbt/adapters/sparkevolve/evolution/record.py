@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
@@ -15,6 +16,8 @@ from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 PREFIX = "sparkevolve.schema."
 OWN_DEFAULTS = "sparkevolve.defaults"
 """The property with the ids of the columns whose default a run has set, and may remove."""
+# Of the run that has replaced a table, with whatever schema that has made.
+REPLACED = "sparkevolve.replaced"
 # Metadata files carry all properties: each entry is read and written again by every later commit.
 MOST_ENTRIES = 50
 _LONGEST_ENTRY = 4000
@@ -47,7 +50,12 @@ class Entry:
 
 def fingerprint(source: Schema) -> str:
     """Return a short text that is equal for two sources with the same names and types in the same order."""
-    text = json.dumps([(f.name, type_text(f.field_type)) for f in source.fields])
+    return fingerprint_of((f.name, type_text(f.field_type)) for f in source.fields)
+
+
+def fingerprint_of(columns: Iterable[tuple[str, str]]) -> str:
+    """Return the fingerprint of columns by their names and types, the latter as ``type_text`` writes them."""
+    text = json.dumps(list(columns))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -98,6 +106,40 @@ def restored(
     return {name: json.dumps(known, ensure_ascii=False, sort_keys=True)}
 
 
+def creation_properties(
+    columns: Sequence[tuple[str, str]], invocation_id: str, at: str, *, is_replacing: bool
+) -> dict[str, str]:
+    """Return the property that records, in the statement that makes a table, where its schema comes from.
+
+    Args:
+        columns: the names and types of the query's columns; empty if they were not asked for.
+        invocation_id: of the dbt command.
+        at: when, in ISO 8601, UTC.
+        is_replacing: whether there is a table already: then the id of the schema is not known before.
+    """
+    entry: dict[str, Any] = {"invocation_id": invocation_id, "at": at}
+    if columns:
+        entry |= {"created": [path_text((name,)) for name, _ in columns], "source": fingerprint_of(columns)}
+    text = json.dumps(entry, ensure_ascii=False, sort_keys=True)
+    if len(text) > _LONGEST_ENTRY:
+        text = json.dumps({**entry, "created": [f"{len(columns)} fields"]}, sort_keys=True)
+    return {REPLACED if is_replacing else f"{PREFIX}0": text}
+
+
+def read_with_replaced(properties: Mapping[str, str], schemas: Iterable[Schema]) -> dict[int, Entry]:
+    """Return what ``read`` does, and of which schema the entry of a table's last replacement is.
+
+    That is the newest one with the columns that the table was replaced by.
+    """
+    entries = read(properties)
+    replaced = _entry(-1, properties.get(REPLACED, ""))
+    if replaced is not None and replaced.source:
+        found = [schema.schema_id for schema in schemas if fingerprint(schema) == replaced.source]
+        if found and max(found) not in entries:
+            entries[max(found)] = replace(replaced, schema_id=max(found))
+    return entries
+
+
 def outdated_properties(properties: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the oldest entries, so many that one more has room."""
     ids = sorted(int(name[len(PREFIX) :]) for name in properties if _is_entry(name))
@@ -108,17 +150,11 @@ def read(properties: Mapping[str, str]) -> dict[int, Entry]:
     """Return the entries by schema id; one that somebody has spoiled is left out."""
     entries: dict[int, Entry] = {}
     for name, text in properties.items():
-        if not _is_entry(name):
-            continue
-        try:
-            values = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(values, dict):
+        if _is_entry(name):
             schema_id = int(name[len(PREFIX) :])
-            changes = {verb: tuple(map(str, v)) for verb, v in values.items() if isinstance(v, list)}
-            plain = {key: str(values.get(key, "")) for key in _PLAIN}
-            entries[schema_id] = Entry(schema_id, changes, **plain)
+            entry = _entry(schema_id, text)
+            if entry is not None:
+                entries[schema_id] = entry
     return entries
 
 
@@ -169,6 +205,18 @@ def known_schema_id(properties: Mapping[str, str]) -> int | None:
 def _newest(properties: Mapping[str, str]) -> int | None:
     """Return the highest id of a schema that has an entry."""
     return max((int(name[len(PREFIX) :]) for name in properties if _is_entry(name)), default=None)
+
+
+def _entry(schema_id: int, text: str) -> Entry | None:
+    try:
+        values = json.loads(text)
+    except ValueError:
+        return None
+    if not isinstance(values, dict):
+        return None
+    changes = {verb: tuple(map(str, v)) for verb, v in values.items() if isinstance(v, list)}
+    plain = {key: str(values.get(key, "")) for key in _PLAIN}
+    return Entry(schema_id, changes, **plain)
 
 
 def _is_entry(name: str) -> bool:

@@ -236,6 +236,7 @@ class IcebergCatalog:
         invocation_id: str,
         base: Base | None = None,
         seen_ms: int = 0,
+        recognise: Callable[[Table], EvolutionPlan | None] = lambda table: None,
     ) -> EvolutionPlan:
         """Make all changes of a plan in one commit, with a record of it; see ``columns.evolve``."""
         return columns.evolve(
@@ -247,6 +248,7 @@ class IcebergCatalog:
             invocation_id=invocation_id,
             base=base,
             seen_ms=seen_ms,
+            recognise=recognise,
         )
 
     def set_docs(
@@ -267,7 +269,7 @@ class IcebergCatalog:
         retries: int,
         elapsed_ms: Callable[[], int] = lambda: 0,
         overwritten_spec: int | None = None,
-        properties: Mapping[str, str] | None = None,
+        properties: Mapping[str, str | None] | None = None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
         return publication.publish(
@@ -298,6 +300,12 @@ class IcebergCatalog:
     def is_atomic(self, table: Table) -> bool:
         """Tell whether all that a commit changes of a table is changed at once; see ``newer_format``."""
         return is_atomic(table)
+
+    def set_properties(
+        self, relation: BaseRelation, properties: Mapping[str, str | None], retries: int
+    ) -> None:
+        """Set properties of a table in a commit of their own; see ``publication.set_properties``."""
+        publication.set_properties(self.access, relation, properties, retries)
 
     def take_back(self, relation: BaseRelation, base: Base, head: int) -> bool:
         """Undo a publication that nobody has built on; see ``publication.take_back``."""

@@ -123,7 +123,11 @@ def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
 
 
 def publication(
-    metadata: TableMetadata, base: Base, branch: str, head: int, properties: Mapping[str, str] | None = None
+    metadata: TableMetadata,
+    base: Base,
+    branch: str,
+    head: int,
+    properties: Mapping[str, str | None] | None = None,
 ) -> tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]:
     """Return what must hold for a publication, and what it changes: one compare-and-swap."""
     kept = metadata.refs.get(base.ref)
@@ -166,7 +170,7 @@ def publish(
     retries: int,
     elapsed_ms: Callable[[], int] = lambda: 0,
     overwritten_spec: int | None = None,
-    properties: Mapping[str, str] | None = None,
+    properties: Mapping[str, str | None] | None = None,
 ) -> Published:
     """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -183,7 +187,7 @@ def publish(
             the answer was lost.
         elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
         overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
-        properties: what the same commit sets, in a table to which a commit is made as one.
+        properties: what the same commit sets, and removes with None.
 
     Raises:
         PublishError: the catalog refused, or it is not known whether it did.
@@ -218,8 +222,8 @@ def publish(
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
             seen_ms = written_ms(table.metadata, head) + elapsed_ms()
-            moves = publication(table.metadata, base, branch, head, properties)
-            commit_in_time(access, table, *moves, seen_ms)
+            wanted = properties if is_atomic(table) else None
+            commit_in_time(access, table, *publication(table.metadata, base, branch, head, wanted), seen_ms)
             return Published.YES
         except RunCancelledError:
             raise
@@ -322,6 +326,18 @@ def replace_property(
             commit_in_time(access, table, (), _setting({name: value}))
 
     retry(access, relation, attempt, retries, wanted=f"The property {name} of {{}} was not changed")
+
+
+def set_properties(
+    access: CatalogAccess, relation: BaseRelation, properties: Mapping[str, str | None], retries: int
+) -> None:
+    """Set properties of a table in a commit of their own, and remove those whose value is None."""
+
+    def attempt(table: Table) -> None:
+        if is_atomic(table):
+            commit_in_time(access, table, (), _setting(properties))
+
+    retry(access, relation, attempt, retries, wanted="Properties of {} could not be set")
 
 
 def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> None:

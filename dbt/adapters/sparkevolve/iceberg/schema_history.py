@@ -7,7 +7,7 @@ from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution import record, shapes
 from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.times import iso_of
@@ -15,7 +15,8 @@ from dbt.adapters.sparkevolve.times import iso_of
 
 def schema_history(table: Table) -> list[dict[str, Any]]:
     """Return all schemas that a table has had, oldest first; see the adapter's method of this name."""
-    recorded = record.read(table.properties)
+    recorded = record.read_with_replaced(table.properties, table.metadata.schemas)
+    others = list(shapes.read(table.properties).values())
     sightings = _sightings(table)
     first_seen = _first_seen(table, sightings)
     history: list[dict[str, Any]] = []
@@ -30,13 +31,20 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 "is_current": schema.schema_id == table.metadata.current_schema_id,
                 "at": entry.at if entry else (iso_of(seen_ms) or "") if seen_ms else "",
                 "invocation_id": entry.invocation_id if entry else "",
-                "source": entry.source if entry else "",
+                "source": _source(entry, schema),
                 "changes": [*schema_changes(previous, schema, known), *_put_back(entry)],
                 "columns": [
                     {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)} for f in schema.fields
                 ],
             }
         )
+        also = [shape for shape in others if shape.schema_id == schema.schema_id]
+        found = [shape for shape in also if shape.source != history[-1]["source"]]
+        if found:
+            history[-1]["shapes"] = [
+                {"source": shape.source, "at": shape.at, "invocation_id": shape.invocation_id}
+                for shape in found
+            ]
         previous = schema
         known |= index_by_id(schema).keys()
     current = table.schema()
@@ -45,7 +53,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         back = next(entry for entry in history if entry["is_current"])
         history.append(
             {
-                **back,
+                **{key: value for key, value in back.items() if key != "shapes"},
                 "at": iso_of(_current_since(table, sightings)) or "",
                 "invocation_id": "",
                 "source": "",
@@ -124,3 +132,11 @@ def _first_seen(table: Table, sightings: list[tuple[int, int]]) -> dict[int, int
             known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
             seen[snapshot.schema_id] = min(known, snapshot.timestamp_ms)
     return seen
+
+
+def _source(entry: record.Entry | None, schema: Schema) -> str:
+    """Return the fingerprint of what a schema came from; empty if it is not known."""
+    if entry is None or entry.source or entry.changes:
+        return entry.source if entry is not None else ""
+    # The table was made without asking for its query's columns, so they are its own.
+    return record.fingerprint(schema)

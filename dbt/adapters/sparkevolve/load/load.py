@@ -50,6 +50,9 @@ class Load:
         lost_branches: branches that were given up, which the server may still write to.
         is_visible: whether what was loaded into a branch was published.
         is_overtaken: whether what it starts from is gone, so that it can only begin again.
+        properties: what the commit that publishes sets of the table's properties, and removes with None.
+        is_new_shape: whether no batch with these columns was loaded before without a change of the schema.
+        older: what to say of a batch that has the columns of an older schema; empty for another.
         ended_at: when the last statement ended, by this process's own monotonic clock, in seconds.
     """
 
@@ -65,6 +68,9 @@ class Load:
     lost_branches: list[str] = field(init=False, default_factory=list)
     is_visible: bool = field(init=False, default=False)
     is_overtaken: bool = field(init=False, default=False)
+    properties: Mapping[str, str | None] = field(init=False, default_factory=dict)
+    is_new_shape: bool = field(init=False, default=False)
+    older: str = field(init=False, default="")
     ended_at: float = field(init=False, default_factory=time.monotonic)
 
     def __post_init__(self) -> None:

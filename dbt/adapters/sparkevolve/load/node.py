@@ -4,9 +4,12 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.sparkevolve.errors import (
     NOTHING_WRITTEN,
@@ -15,12 +18,14 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     what_was_written,
 )
+from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.messages import is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.times import iso
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -47,6 +52,8 @@ class Node:
             the batches that are left as one: it would replace all that the others have loaded.
         letters: the rows of the batch that is loaded that cannot be placed; None before there is one.
         changed: what it has committed to its table beside rows: columns, descriptions, properties.
+        is_replacing: whether there was an Iceberg table of the node after the pre-hooks; None before that.
+        columns: the names and types that its query returns, as they are stored, where it makes a table.
         explanation: the last error that it has explained.
     """
 
@@ -63,6 +70,8 @@ class Node:
     stages_variants: bool = False
     is_continued: bool = False
     changed: list[str] = field(default_factory=list)
+    is_replacing: bool | None = None
+    columns: Sequence[tuple[str, str]] = ()
     explanation: Exception | None = None
 
     def rows_are_visible(
@@ -96,6 +105,21 @@ class Node:
     def note_changes(self, changes: Iterable[object]) -> None:
         """Note what has been committed to the node's table beside rows: it stays if the node fails."""
         self.changed += map(str, changes)
+
+    def note_existing(self, found: BaseRelation | None, table: LoadedTable | None) -> BaseRelation | None:
+        """Note what there is under the node's name, as relation and as Iceberg table; return the former."""
+        self.table = table
+        self.is_replacing = bool(getattr(found, "is_iceberg", False))
+        return found
+
+    def creation(self) -> dict[str, str]:
+        """Return the properties of a table that the node makes, which say where its schema comes from."""
+        if self.is_replacing is None or (self.is_replacing and not self.columns):
+            return {}
+        at = iso(datetime.now(timezone.utc))
+        return record.creation_properties(
+            self.columns, get_invocation_id(), at, is_replacing=self.is_replacing
+        )
 
     @property
     def written(self) -> str:

@@ -75,3 +75,8 @@ def removed_values(plan: EvolutionPlan, settings: IncrementalSettings) -> dict[s
 
 def _verb(value: str) -> str:
     return "keep" if value.startswith(_KEPT) else "pad"
+
+
+def is_padded(value: str) -> bool:
+    """Tell whether ``removed_values`` says of a column that each row of the run is padded."""
+    return value.startswith(_PADDED)

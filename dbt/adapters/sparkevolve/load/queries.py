@@ -72,6 +72,10 @@ class Queries:
             found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
             raise self._refusal(target, found)
+        if table is None and self._node.is_replacing is not None:
+            self._node.columns = (
+                _stored(columns) if query.sql == sql else self.stored_columns(target, query.sql)
+            )
         return {
             "sql": query.sql,
             "columns": list(query.columns),
@@ -123,7 +127,11 @@ class Queries:
             target: the table, for messages.
             sql: the query, in types that Iceberg can store.
         """
-        return [(name, spark_types.stored_as(type_)) for name, type_ in self._columns(target, sql).fields]
+        return _stored(self._columns(target, sql))
+
+    def note_columns(self, target: SparkEvolveRelation, sql: str) -> None:
+        """Note what a query returns that a table is to be made from, for the record in that."""
+        self._node.columns = self.stored_columns(target, sql)
 
     def reads(self, sql: str, target: SparkEvolveRelation) -> bool:
         """Tell whether a query may read a table, through views too: whether its plan has the table's name."""
@@ -184,3 +192,7 @@ def columns_by_type(
         return spark_types.columns_from_types(columns, [str(text) for text in rows[0]])
     except spark_types.UnreadableType as exc:
         raise UnreadableQueryError(str(target), str(exc)) from exc
+
+
+def _stored(columns: spark_types.Struct) -> list[tuple[str, str]]:
+    return [(name, spark_types.stored_as(type_)) for name, type_ in columns.fields]

@@ -30,7 +30,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
@@ -40,6 +40,7 @@ from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
+from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Steps
@@ -211,10 +212,13 @@ class LoadRunner:
             may_differ=settings.on_schema_change != "fail" or settings.add_columns,
             written=tuple(self._node.changed),
         )
-        plan = self._commit_plan(base, target, batch, settings, column_docs, compared)
+        known = KnownShape(batch, settings, column_docs, get_invocation_id())
+        plan = self._commit_plan(base, target, batch, settings, column_docs, compared, known=known)
         # Of two clocks the later one: a branch that is kept too long does no harm.
         now_ms = max(int(time.time() * 1000), batch.written_ms)
         load = Load(target, staged, base, batch, plan, settings, now_ms)
+        load.properties, load.is_new_shape = known.properties(plan), known.is_new
+        load.older = known.older(plan)
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
         load.has_said_differences = told in self._shared.told_of_differences
@@ -327,6 +331,7 @@ class LoadRunner:
                 retries,
                 load.elapsed_ms,
                 load.overwritten_spec,
+                load.properties,
             )
         except PublishError as exc:
             if exc.snapshot_id is not None:
@@ -408,6 +413,16 @@ class LoadRunner:
         logger.info(f"{load.target} has changed since this run read it: loading again")
         drop_branches(self._catalog, load)
         return False
+
+    def note_shape(self, load: Load) -> None:
+        """Record a new shape after a load that went straight into the table: one commit, and never again."""
+        if not (load.properties and load.is_new_shape and load.statements) or load.goes_on_branch:
+            return
+        try:
+            self._catalog.set_properties(load.target, load.properties, load.settings.commit_retries)
+        except Exception as exc:
+            # The rows are there; the next run plans again, and records it.
+            logger.debug(f"The shape of the batch was not recorded in {load.target}: {exc}")
 
     def conform_snapshot(
         self,
@@ -524,6 +539,7 @@ class LoadRunner:
         column_docs: Mapping[str, str],
         compared: Compared | None = None,
         wanted: Callable[[Change], bool] = lambda change: True,
+        known: KnownShape | None = None,
     ) -> EvolutionPlan:
         """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
 
@@ -536,6 +552,15 @@ class LoadRunner:
                 compared.check(target, planned(plan, schema), schema, batch.schema)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
+        def recognise(table: LoadedTable) -> EvolutionPlan | None:
+            plan = known.recognise(table) if known is not None else None
+            if plan is None:
+                return None
+            logger.debug(f"{target}: the shape of the batch is known, so that nothing is planned")
+            if compared is not None:
+                compared.check(target, planned(plan, table.schema()), table.schema(), batch.schema)
+            return plan
+
         try:
             plan = self._catalog.evolve(
                 target,
@@ -545,6 +570,7 @@ class LoadRunner:
                 invocation_id=get_invocation_id(),
                 base=base,
                 seen_ms=batch.written_ms,
+                recognise=recognise,
             )
         except RunCancelledError as exc:
             if not self._node.changed:

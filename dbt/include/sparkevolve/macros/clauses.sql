@@ -26,7 +26,7 @@
 
 {% macro sparkevolve__tblproperties_clause() %}
   {%- if sparkevolve__file_format() == 'iceberg' -%}
-    {{ sparkevolve__tblproperties(adapter.clauses().table_properties(config.get('tblproperties'), this)) }}
+    {{ sparkevolve__tblproperties(adapter.clauses().table_properties(config.get('tblproperties'), this, adapter.node().creation())) }}
   {%- elif config.get('tblproperties') -%}
     {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
   {%- endif -%}

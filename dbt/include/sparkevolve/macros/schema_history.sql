@@ -21,6 +21,10 @@
       {% for change in schema.changes %}
         {% do log('    ' ~ change, info=True) %}
       {% endfor %}
+      {% for shape in schema.shapes or [] %}
+        {% do log('    also loaded from source ' ~ shape.source ~ ', since ' ~ shape.at ~ ' (dbt run ' ~
+                  shape.invocation_id ~ ')', info=True) %}
+      {% endfor %}
     {% endfor %}
     {% set current = history | selectattr('is_current') | first %}
     {% do log('  columns now:', info=True) %}

@@ -16,8 +16,10 @@
     {% do sparkevolve__load_existing(target_relation, sparkevolve__snapshot_settings()) %}
   {% else %}
     {% set query = sparkevolve__compiled_query() %}
+    {% set built = build_snapshot_table(sparkevolve__snapshot_strategy(query, false), query) %}
+    {% do adapter.queries().note_columns(target_relation, built) %}
     {% call statement('main') %}
-      {{ create_table_as(False, target_relation, build_snapshot_table(sparkevolve__snapshot_strategy(query, false), query)) }}
+      {{ create_table_as(False, target_relation, built) }}
     {% endcall %}
     {% do sparkevolve__rows_are_visible(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, false) %}

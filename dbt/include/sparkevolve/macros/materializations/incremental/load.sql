@@ -42,6 +42,7 @@
       {% do sparkevolve__run_load(runner, load) %}
       {% do runner.audit(load) %}
       {% set run.done = runner.publish(load, run.loads > settings.commit_retries) %}
+      {% do runner.note_shape(load) %}
     {% endif %}
   {% endfor %}
   {% do sparkevolve__rows_are_visible(target_relation, settings, only_hooks=true) %}

@@ -61,6 +61,9 @@
       ~ 'do not match the batch and stay.'
     ) %}
   {% endfor %}
+  {% if load.older %}
+    {% do log(relation ~ ': ' ~ load.older, info=True) %}
+  {% endif %}
   {% for name, value in load.removed.items() %}
     {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ value, info=True) %}
   {% endfor %}
