@@ -33,7 +33,7 @@ def test_a_plain_plan_is_the_one_that_would_be_made(pair: tuple[Schema, Schema])
         plan = plan_evolution(target, batch, Policy())
         if shapes.is_plain(plan, target, batch, ()):
             assert shapes.plain_plan(target, batch, ()) == plan
-            assert not (plan.changes or plan.warnings or plan.refusals or plan.ignored)
+            assert [*plan.changes, *plan.warnings, *plan.refusals, *plan.ignored] == []
         if batch is target and not plan.refusals and not plan.changes:
             assert shapes.is_plain(plan, target, batch, ())
 

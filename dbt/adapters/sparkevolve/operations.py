@@ -4,6 +4,7 @@ A macro that a user calls with ``dbt run-operation`` has an entry in ``OPERATION
 macros ``sparkevolve__arguments`` and ``sparkevolve__node_named``, which lead here.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,6 +89,25 @@ _COUNT = Kind(_is_count, "a whole number from 1", int)
 _SECONDS = Kind(_is_seconds, "a number of seconds from 0 to a day", float)
 _SWITCH = Kind(lambda value: isinstance(value, bool), "true or false", bool)
 
+
+def _message_id(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+
+
+def _are_message_ids(value: object) -> bool:
+    listed = value if isinstance(value, list) else [value]
+    return len(listed) > 0 and all(_is_text(one) or isinstance(one, Mapping) for one in listed)
+
+
+def _message_ids(value: Any) -> tuple[str, ...]:
+    return tuple(map(_message_id, value if isinstance(value, list) else [value]))
+
+
+_ID = Kind(_is_text, "the id of a dbt command", str)
+_MESSAGE_IDS = Kind(
+    _are_message_ids, "a messageId as the dead letters have it, or a list of them", _message_ids
+)
+
 MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
 
 # The name of a column, or the dotted path of a field in one.
@@ -110,6 +130,15 @@ OPERATIONS: dict[str, tuple[Argument, ...]] = {
         Argument("only_null", _SWITCH, True),
         PLAN_ONLY,
         Argument("restart", _SWITCH, False),
+    ),
+    "replay_dead_letters": (
+        MODEL,
+        Argument("where", _SQL, ""),
+        Argument("invocation_id", _ID, ""),
+        Argument("message_ids", _MESSAGE_IDS, ()),
+        Argument("limit", _COUNT),
+        Argument("overwrite", _SWITCH, False),
+        PLAN_ONLY,
     ),
 }
 """What each run-operation may be given."""

@@ -18,6 +18,8 @@ OWN_DEFAULTS = "sparkevolve.defaults"
 """The property with the ids of the columns whose default a run has set, and may remove."""
 # Of the run that has replaced a table, with whatever schema that has made.
 REPLACED = "sparkevolve.replaced"
+# Of the dead letters that the last commit of a replay has loaded.
+REPLAYED = "sparkevolve.replayed"
 # Metadata files carry all properties: each entry is read and written again by every later commit.
 MOST_ENTRIES = 50
 _LONGEST_ENTRY = 4000

@@ -102,7 +102,11 @@ class KnownShape:
     def _decision(self, table: LoadedTable) -> str:
         metadata = table.metadata
         *rest, properties = everything_of(metadata)
-        theirs = [(name, value) for name, value in properties if not name.startswith(shapes.PREFIX)]
+        theirs = [
+            (name, value)
+            for name, value in properties
+            if not name.startswith((shapes.PREFIX, record.REPLAYED))
+        ]
         settings = {name: value for name, value in asdict(self.settings).items() if name not in _OF_THE_RUN}
         return shapes.decision(
             version,

@@ -43,6 +43,8 @@ from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
+from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
 from dbt.adapters.sparkevolve.operations import NamedNode
@@ -413,6 +415,19 @@ class LoadRunner:
         logger.info(f"{load.target} has changed since this run read it: loading again")
         drop_branches(self._catalog, load)
         return False
+
+    def replay(self, node: NamedNode, given: Mapping[str, Any]) -> Replayed:
+        """Load dead letters of a model again; see ``Replay``.
+
+        Args:
+            node: the model.
+            given: the arguments of `replay_dead_letters`, as `OPERATIONS` has them.
+
+        Raises:
+            OperationError: it cannot be done, and why.
+        """
+        arguments = ReplayArguments(**{name: value for name, value in given.items() if name != "model"})
+        return Replay(self._catalog, self._spark, self, self._node, node, arguments).run()
 
     def note_shape(self, load: Load) -> None:
         """Record a new shape after a load that went straight into the table: one commit, and never again."""

@@ -7,8 +7,10 @@
   {% set args = sparkevolve__arguments('schema_history', dict(kwargs, model=model)) %}
   {% set node = sparkevolve__node_named(args.model) %}
   {% set history = adapter.schema_history(node.relation) %}
+  {% set letters = sparkevolve__letters_by_run(node) %}
   {% if flags.LOG_FORMAT == 'json' %}
-    {% do log(tojson({'relation': node.relation | string, 'schemas': history}), info=True) %}
+    {% set data = {'relation': node.relation | string, 'schemas': history} %}
+    {% do log(tojson(dict(data, dead_letters=letters) if letters else data), info=True) %}
   {% else %}
     {% do log(node.relation | string, info=True) %}
     {% for schema in history %}
@@ -26,10 +28,34 @@
                   shape.invocation_id ~ ')', info=True) %}
       {% endfor %}
     {% endfor %}
+    {% for of_run in letters %}
+      {% do log('  dead letters: ' ~ of_run.letters ~ ', set aside at ' ~ of_run.at ~ ', dbt run ' ~ of_run.invocation_id, info=True) %}
+    {% endfor %}
     {% set current = history | selectattr('is_current') | first %}
     {% do log('  columns now:', info=True) %}
     {% for column in current.columns %}
       {% do log('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type, info=True) %}
     {% endfor %}
   {% endif %}
+{% endmacro %}
+
+
+{# How many rows each run of a model has set aside that are not in its table yet. #}
+{% macro sparkevolve__letters_by_run(node) %}
+  {% set found = [] %}
+  {% if node.config.materialized == 'incremental' %}
+    {% set letters = adapter.get_relation(
+      node.relation.database, node.relation.schema, node.relation.identifier ~ node.settings.dead_letter_suffix
+    ) %}
+    {% if letters is not none and letters.is_iceberg %}
+      {% set query %}
+        select invocationId, cast(min(loadedAt) as string), count(*) from {{ letters }}
+        group by invocationId order by min(loadedAt)
+      {% endset %}
+      {% for row in run_query(query).rows %}
+        {% do found.append({'invocation_id': row[0], 'at': row[1], 'letters': row[2] | int}) %}
+      {% endfor %}
+    {% endif %}
+  {% endif %}
+  {% do return(found) %}
 {% endmacro %}

@@ -1,0 +1,483 @@
+"""Dead letters that are loaded again, once the cause is mended: `dbt run-operation replay_dead_letters`."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from dbt.adapters.events.logging import AdapterLogger
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+
+from dbt.adapters.sparkevolve.errors import OperationError, PublishConflictError
+from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
+from dbt.adapters.sparkevolve.evolution.names import fold, string_literal
+from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.evolution.record import REPLAYED
+from dbt.adapters.sparkevolve.iceberg import staging
+from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.dead_letters import letters_relation
+from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.operations import NamedNode
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, replay
+from dbt.adapters.sparkevolve.sql.replay import CHUNK, LETTER, LOADED, PROBLEM
+
+logger = AdapterLogger("SparkEvolve")
+
+NEWER_ROW = "the table has rows of this key that were loaded after it"
+_FORGOTTEN = "the table has rows of this key, and when they were loaded is not known any more"
+_LEFT = (replay.NEWER_LETTER, NEWER_ROW, _FORGOTTEN)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What `replay_dead_letters` was given, see the documentation of that."""
+
+    where: str = ""
+    invocation_id: str = ""
+    message_ids: tuple[str, ...] = ()
+    limit: int | None = None
+    overwrite: bool = False
+    plan_only: bool = False
+
+    @property
+    def conditions(self) -> list[str]:
+        """Which letters are meant."""
+        found = [self.where] if self.where else []
+        if self.invocation_id:
+            found.append(f"`invocationId` = {string_literal(self.invocation_id)}")
+        if self.message_ids:
+            found.append(f"`messageId` IN ({', '.join(map(string_literal, self.message_ids))})")
+        return found
+
+
+@dataclass
+class Replayed:
+    """What has become of dead letters.
+
+    Attributes:
+        table: the rendered name of the table that they are for.
+        letters: of the table of dead letters.
+        is_plan: whether nothing was done.
+        loaded: how many rows went in, or would.
+        removed: how many letters of an earlier replay were removed, whose rows were in already.
+        staying: how many letters stay, by reason.
+    """
+
+    table: str
+    letters: str
+    is_plan: bool = False
+    loaded: int = 0
+    removed: int = 0
+    staying: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same as data."""
+        return {
+            "relation": self.table,
+            "dead_letters": self.letters,
+            "plan": self.is_plan,
+            "loaded": self.loaded,
+            "removed_of_earlier_replay": self.removed,
+            "staying": dict(self.staying),
+        }
+
+    @property
+    def lines(self) -> list[str]:
+        """What to say of it."""
+        done = "would be loaded" if self.is_plan else "loaded, and removed from the dead letters"
+        texts = [f"{self.table}: {self.loaded} dead letters of {self.letters} {done}"]
+        if self.removed:
+            texts.append(f"  {self.removed} more were loaded by an earlier replay, and are removed now")
+        stay = "would stay" if self.is_plan else "stay"
+        texts += [f"  {number} {stay}: {reason}" for reason, number in self.staying.most_common()]
+        if any(self.staying[reason] for reason in _LEFT):
+            texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
+        return texts
+
+
+class Loads(Protocol):
+    """What loads a batch, see ``LoadRunner``."""
+
+    def begin_load(self, target: SparkEvolveRelation) -> Base:
+        """Return the state of the table that the load starts from."""
+
+    def evolve(
+        self,
+        base: Base,
+        target: SparkEvolveRelation,
+        staged: SparkEvolveRelation,
+        settings: IncrementalSettings,
+        column_docs: Mapping[str, str],
+        detected: Mapping[str, Sequence[str]],
+    ) -> Load:
+        """Return how the batch is loaded."""
+
+    def run_step(self, load: Load, step: int) -> Any:
+        """Run one statement of the load."""
+
+    def audit(self, load: Load) -> None:
+        """Check what was loaded."""
+
+    def publish(self, load: Load, is_last: bool) -> bool:
+        """Make it visible, unless others were faster; tell whether that is done."""
+
+
+class Replay:
+    """Loads dead letters of a model again.
+
+    First the rows become visible, in one commit for each chunk, which also says in a property of the table
+    which letters these are; then the letters are removed. Whatever ends between the two, the next replay
+    removes these letters before it reads any.
+
+    Args:
+        catalog: the catalog.
+        spark: where it runs.
+        runner: loads batches.
+        running: what has to be given back at the end.
+        node: the model.
+        arguments: what is wanted.
+    """
+
+    def __init__(
+        self,
+        catalog: IcebergCatalog,
+        spark: Spark,
+        runner: Loads,
+        running: Node,
+        node: NamedNode,
+        arguments: Arguments,
+    ) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self._runner = runner
+        self._running = running
+        self._target = node.relation
+        # `model.package.name`, and `.v1` behind it.
+        self._model_name = node.unique_id.split(".")[2]
+        self._settings = node.settings
+        self._arguments = arguments
+        self._letters = letters_relation(node.relation, node.settings)
+
+    def run(self) -> Replayed:
+        """Load what can be loaded, and remove it from the dead letters; or count, for a plan.
+
+        Raises:
+            OperationError: there is no table, or none of dead letters.
+        """
+        table = self._catalog.find(self._target)
+        if table is None:
+            raise OperationError(
+                f"There is no table {self._target}: run the model first. Nothing was loaded."
+            )
+        if self._catalog.find(self._letters) is None:
+            raise OperationError(
+                f"{self._target} has no dead letters: there is no table {self._letters}. Nothing was loaded."
+            )
+        if not self._catalog.is_atomic(table):
+            raise OperationError(
+                f"The table {self._target} has Iceberg's format version {table.metadata.format_version}, of "
+                "which a Thrift server makes no commit that says which letters it holds: replay them with "
+                "`method: session`, or in a REST catalog. Nothing was loaded."
+            )
+        found = Replayed(str(self._target), str(self._letters), self._arguments.plan_only)
+        try:
+            self._refresh()
+            if not self._arguments.plan_only:
+                found.removed = self._finish_earlier(table)
+            judged = self._judge(table)
+            self._load(judged, found)
+        finally:
+            self._give_back()
+        return found
+
+    def _stage(self, query: str) -> SparkEvolveRelation:
+        relation = staging.staging_relation(self._target)
+        self._running.staged.append(relation)
+        self._spark.run(dead_letters.create_batch(str(relation), query, staging.staging_properties()))
+        return relation
+
+    def _give_back(self) -> None:
+        """Remove what was staged, and the branch of a load that has ended half-way."""
+        if self._running.load is not None:
+            drop_branches(self._catalog, self._running.load)
+        for relation in self._running.staged:
+            try:
+                self._catalog.purge(relation)
+            except Exception as exc:
+                logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+
+    def _refresh(self) -> None:
+        for relation in (self._target, self._letters):
+            self._spark.run(branch_statements.refresh_table(str(relation)))
+
+    def _finish_earlier(self, table: LoadedTable) -> int:
+        """Remove the letters whose rows an earlier replay has published; return how many there were."""
+        ids = ids_in(table.properties.get(REPLAYED, ""))
+        return self._remove(ids) if ids else 0
+
+    def _remove(self, ids: Sequence[str]) -> int:
+        count = f"SELECT count(*) FROM {self._letters} WHERE {replay.letter_id()} IN ("
+        number = int(self._spark.rows(f"{count}{', '.join(map(string_literal, ids))})")[0][0])
+        if number:
+            self._spark.run(replay.delete_letters(str(self._letters), self._model_name, ids))
+        return number
+
+    def _judge(self, table: LoadedTable) -> "_Judged":
+        schema = table.schema()
+        renamed = {fold(new): old for old, new in self._settings.column_renames.items() if "." not in old}
+        columns = [
+            replay.Column(f.name, f.field_type, (f.name, *filter(None, [renamed.get(fold(f.name))])))
+            for f in schema.fields
+        ]
+        staged = self._stage(
+            replay.read_back(
+                str(self._letters),
+                columns,
+                model=self._model_name,
+                conditions=self._arguments.conditions,
+                limit=self._arguments.limit,
+                newest_only=self._is_keyed and not self._arguments.overwrite,
+                known_only=self._settings.add_columns,
+            )
+        )
+        read = [(f, replay.read_as(f.field_type)) for f in schema.fields]
+        source = Schema(
+            *(NestedField(f.field_id, f.name, type_ or StringType(), required=False) for f, type_ in read)
+        )
+        members = conversions(schema, source, Policy(relax_not_null=self._settings.relax_not_null))
+        own = {LETTER: StringType(), CHUNK: IntegerType(), LOADED: LongType()}
+        judgement = dead_letters.Judgement(
+            f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
+            {f.name: f.field_type for f in source.fields} | own,
+            [*members, *(Member(name, (name,), Unchanged()) for name in own)],
+            {},
+            identity=(LETTER,),
+            unique=_spelled(self._settings.unique_key, schema) if self._settings.merges else (),
+            audits=self._settings.row_audits,
+        )
+        return _Judged(str(staged), judgement, str(self._stage(judgement.judged())), schema)
+
+    def _load(self, judged: "_Judged", found: Replayed) -> None:
+        for reason, number in self._spark.rows(judged.reasons):
+            found.staying[str(reason)] += int(number)
+        chunks = [int(row[0]) for row in self._spark.rows(judged.chunks)]
+        for chunk in chunks:
+            self._load_chunk(judged, chunk, found)
+        if self._arguments.plan_only:
+            return
+        self._spark.run(replay.update_reasons(str(self._letters), judged.bad))
+        if chunks:
+            self._forget()
+
+    def _load_chunk(self, judged: "_Judged", chunk: int, found: Replayed) -> None:
+        retries = self._settings.commit_retries
+        for attempt in range(retries + 2):
+            base = self._runner.begin_load(self._target)
+            self._spark.run(branch_statements.refresh_table(str(self._target)))
+            left = self._left(judged, chunk, base)
+            ids = [str(row[0]) for row in self._spark.rows(judged.ids(chunk)) if str(row[0]) not in left]
+            rows = judged.rows(ids)
+            if self._arguments.plan_only or not ids:
+                found.loaded += int(self._spark.rows(judged.count(ids))[0][0]) if ids else 0
+                self._note_left(judged, left, found)
+                return
+            staged = self._stage(rows)
+            if self._try_to_load(staged, base, ids, attempt > retries):
+                found.loaded += self._remove(ids)
+                self._note_left(judged, left, found)
+                return
+        raise PublishConflictError(str(self._target), retries + 1)
+
+    def _try_to_load(
+        self, staged: SparkEvolveRelation, base: Base, ids: Sequence[str], is_last: bool
+    ) -> bool:
+        """Load rows and publish them with the ids of their letters; tell whether that is done."""
+        settings = self._of_a_replay()
+        same: Mapping[str, Sequence[str]] = {"new": [], "removed": []}
+        load: Load = self._runner.evolve(base, self._target, staged, settings, {}, same)
+        load.properties = {REPLAYED: json.dumps(list(ids))}
+        for number in range(len(load.steps)):
+            self._runner.run_step(load, number)
+        self._runner.audit(load)
+        return bool(self._runner.publish(load, is_last))
+
+    def _of_a_replay(self) -> IncrementalSettings:
+        """Return settings that load rows by the model's key, or add them."""
+        return replace(
+            self._settings,
+            strategy=self._settings.strategy if self._is_keyed else Strategy.APPEND,
+            unique_key=self._settings.unique_key if self._is_keyed else (),
+            event_time=None,
+            publish="branch",
+            on_schema_change="ignore",
+            add_columns=False,
+            column_renames={},
+            tblproperties={},
+            on_bad_rows="fail",
+            row_audits=(),
+        )
+
+    @property
+    def _is_keyed(self) -> bool:
+        return self._settings.strategy in KEYED and bool(self._settings.unique_key)
+
+    def _left(self, judged: "_Judged", chunk: int, base: Base) -> dict[str, str]:
+        """Return which letters of a chunk are older than the rows of their keys, with the reason, by id."""
+        if not self._is_keyed or self._arguments.overwrite:
+            return {}
+        left: dict[str, str] = {}
+        key = _spelled(self._settings.unique_key, judged.schema)
+        for loaded in sorted(int(row[0]) for row in self._spark.rows(judged.times(chunk))):
+            then = _snapshot_at(base, loaded // 1000)
+            of_letters = judged.at(chunk, loaded)
+            before = base.table.schemas().get(_schema_id(base, then)) if then is not None else None
+            names = [f.name for f in judged.schema.fields if before is None or _has(before, f)]
+            now = replay.rows_of(str(self._target), None, of_letters, names, key)
+            if then is not None and set(key) <= set(names):
+                was = replay.rows_of(str(self._target), then, of_letters, names, key)
+                query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
+            else:
+                query, reason = now, NEWER_ROW if then is None and not _has_lost(base) else _FORGOTTEN
+            for row in self._spark.rows(f"SELECT DISTINCT `letter` FROM (\n{query}\n) AS `found`"):
+                left[str(row[0])] = reason
+        return left
+
+    def _note_left(self, judged: "_Judged", left: Mapping[str, str], found: Replayed) -> None:
+        for reason in set(left.values()):
+            ids = [letter for letter, why in left.items() if why == reason]
+            found.staying[reason] += int(self._spark.rows(judged.count(ids))[0][0])
+
+    def _forget(self) -> None:
+        """Take the ids of the letters out of the table again: none of them is left."""
+        try:
+            self._catalog.set_properties(self._target, {REPLAYED: None}, self._settings.commit_retries)
+        except Exception as exc:
+            # They say of letters that are gone that they are to go.
+            logger.debug(f"The property {REPLAYED} of {self._target} was not removed: {exc}")
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """Letters that were read back, of which is known which can be loaded.
+
+    Attributes:
+        staged: the rendered name of the letters as rows.
+        judgement: what was asked of each.
+        table: the rendered name of the answers.
+        schema: the schema of the table that they are for.
+    """
+
+    staged: str
+    judgement: dead_letters.Judgement
+    table: str
+    schema: Schema
+
+    @property
+    def _good(self) -> str:
+        return self.judgement.good(self.table)
+
+    @property
+    def bad(self) -> str:
+        """The query of the letters that stay, with new reasons: ``letter``, ``reason``."""
+        letters = self.judgement.letters(self.table)
+        own = ", ".join(string_literal(reason) for reason in _LEFT)
+        return (
+            f"SELECT get_json_object(`id`, '$.{LETTER}') AS `letter`,\n"
+            "  array_join(`reasons`, '; ') AS `reason`\n"
+            f"FROM (\n{letters}\n) AS `bad`\nUNION\n"
+            f"SELECT `{LETTER}`, `{PROBLEM}` FROM {self.staged}\n"
+            f"WHERE `{PROBLEM}` IS NOT NULL AND NOT `{PROBLEM}` IN ({own})"
+        )
+
+    @property
+    def reasons(self) -> str:
+        """The query of how many letters stay, by reason."""
+        letters = self.judgement.letters(self.table)
+        return (
+            "SELECT `reason`, count(*) FROM (\n"
+            f"SELECT array_join(`reasons`, '; ') AS `reason` FROM (\n{letters}\n) AS `bad`\nUNION ALL\n"
+            f"SELECT `{PROBLEM}` FROM {self.staged} WHERE `{PROBLEM}` IS NOT NULL\n"
+            ") AS `staying` GROUP BY `reason`"
+        )
+
+    @property
+    def chunks(self) -> str:
+        """The query of the numbers of the chunks that have rows to load."""
+        return f"SELECT DISTINCT `{CHUNK}` FROM (\n{self._good}\n) AS `good` ORDER BY `{CHUNK}`"
+
+    def ids(self, chunk: int) -> str:
+        """Return the query of the ids of the letters of a chunk."""
+        return f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE `{CHUNK}` = {chunk}"
+
+    def times(self, chunk: int) -> str:
+        """Return the query of when they were written, in microseconds since the epoch."""
+        return f"SELECT DISTINCT `{LOADED}` FROM (\n{self._good}\n) AS `good` WHERE `{CHUNK}` = {chunk}"
+
+    def at(self, chunk: int, loaded: int) -> str:
+        """Return the query of the letters of a chunk that were written at a time."""
+        where = f"`{CHUNK}` = {chunk} AND `{LOADED}` = {loaded}"
+        return f"SELECT * FROM (\n{self._good}\n) AS `good` WHERE {where}"
+
+    def rows(self, ids: Iterable[str]) -> str:
+        """Return the query of the rows of letters, with the columns of the table."""
+        names = ", ".join(f"`{f.name.replace('`', '``')}`" for f in self.schema.fields)
+        return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+
+    def count(self, ids: Iterable[str]) -> str:
+        """Return the query of how many rows letters have."""
+        return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+
+
+def _among(ids: Iterable[str]) -> str:
+    listed = ", ".join(map(string_literal, ids))
+    return f"`{LETTER}` IN ({listed})" if listed else "false"
+
+
+def _spelled(names: Sequence[str], schema: Schema) -> list[str]:
+    wanted = set(map(fold, names))
+    return [f.name for f in schema.fields if fold(f.name) in wanted]
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the ids in the property of an earlier replay; none if somebody has spoiled it."""
+    try:
+        found = json.loads(text or "[]")
+    except ValueError:
+        return []
+    return [str(value) for value in found] if isinstance(found, list) else []
+
+
+def _snapshot_at(base: Base, ms: int) -> int | None:
+    """Return the snapshot that readers saw at a time; None if there was none, or it is gone."""
+    metadata = base.table.metadata
+    seen = [entry.snapshot_id for entry in metadata.snapshot_log if entry.timestamp_ms <= ms]
+    if not seen or metadata.snapshot_by_id(seen[-1]) is None:
+        return None
+    return seen[-1]
+
+
+def _schema_id(base: Base, snapshot_id: int) -> int:
+    snapshot = base.table.metadata.snapshot_by_id(snapshot_id)
+    known = snapshot.schema_id if snapshot is not None else None
+    return base.table.metadata.current_schema_id if known is None else known
+
+
+def _has(schema: Schema, f: NestedField) -> bool:
+    """Tell whether a schema has a column of a name, as the same one."""
+    return any(old.name == f.name and old.field_id == f.field_id for old in schema.fields)
+
+
+def _has_lost(base: Base) -> bool:
+    """Tell whether snapshots of the table have expired."""
+    metadata = base.table.metadata
+    first = metadata.snapshots[0].parent_snapshot_id if metadata.snapshots else None
+    return first is not None

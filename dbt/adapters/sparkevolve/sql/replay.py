@@ -1,0 +1,253 @@
+"""The text of what reads dead letters back as rows of their table, and of what removes those that went in."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FixedType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+from dbt.adapters.sparkevolve.evolution.conversions import decimal_text
+from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
+from dbt.adapters.sparkevolve.sql.dml import enclosed
+
+# Of a letter that is read back: what tells it from others, its place, its time, and why it cannot be read.
+LETTER, CHUNK, LOADED, PROBLEM = (f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_problem"))
+NEWER_LETTER = "another dead letter of this key is newer"
+# The ids of the letters of a chunk are in a property of the table for a while.
+CHUNK_SIZE = 500
+_JSON, _VALUES, _NEWEST = "sparkevolve_letter_json", "sparkevolve_letter_values", "sparkevolve_letter_newest"
+_NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
+_IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
+
+
+def letter_id(alias: str = "") -> str:
+    """Return the SQL of what tells a letter from all others that are not its equals."""
+    of = f"{alias}." if alias else ""
+    texts = ", ".join(f"coalesce({of}{quote(name)}, '')" for name in _IDENTITY)
+    return f"left(sha2(concat_ws('|', {texts}, CAST(unix_micros({of}`loadedAt`) AS string)), 256), 32)"
+
+
+def read_as(type_: IcebergType) -> IcebergType | None:
+    """Return the type as which the value of a letter's JSON is read, None if it cannot be.
+
+    Of all that has a text the text is read: from there it is converted as a text of the model's would be.
+    """
+    if isinstance(type_, BinaryType | FixedType):
+        return BinaryType()
+    if type_.is_primitive:
+        return StringType()
+    return _inside(type_)
+
+
+def _inside(type_: IcebergType) -> IcebergType | None:
+    """Return a type with texts in place of all that has one; None if one of them would not be the same."""
+    if isinstance(type_, BinaryType | FixedType):
+        return None
+    if type_.is_primitive:
+        return StringType()
+    if isinstance(type_, StructType):
+        fields = [(f, _inside(f.field_type)) for f in type_.fields]
+        if any(inner is None for _, inner in fields):
+            return None
+        return StructType(
+            *(NestedField(f.field_id, f.name, inner, required=False) for f, inner in fields if inner)
+        )
+    if isinstance(type_, ListType):
+        element = _inside(type_.element_type)
+        return element and ListType(type_.element_id, element, element_required=False)
+    assert isinstance(type_, MapType)
+    value = _inside(type_.value_type)
+    if value is None or not isinstance(type_.key_type, StringType):
+        return None
+    return MapType(type_.key_id, StringType(), type_.value_id, value, value_required=False)
+
+
+def _text(values: str, names: Sequence[str]) -> str:
+    """Return the SQL of the entry of the first of some names, in any case, in a map of texts."""
+    listed = ", ".join(f"lower({string_literal(name)})" for name in names)
+    return f"get(filter(map_entries({values}), entry -> lower(entry.key) IN ({listed})), 0)"
+
+
+def _as_text_of(entry: str, type_: IcebergType) -> str:
+    """Return the SQL of a value's text as the conversion from texts reads it.
+
+    A number, or what is true or false, stands in JSON without quotes, and may be written in several ways.
+    """
+    text = f"{entry}.value"
+    bare = f"instr({quote(_JSON)}, concat('\"', {entry}.key, '\":\"', {text}, '\"')) = 0"
+    if isinstance(type_, IntegerType | LongType | DecimalType):
+        scale = type_.scale if isinstance(type_, DecimalType) else 18
+        number = decimal_text(f"TRY_CAST({text} AS decimal(38,18))", 18)
+        plain = f"regexp_replace(regexp_replace({number}, '0+$', ''), '[.]$', '')"
+        is_same = f"TRY_CAST({plain} AS double) = TRY_CAST({text} AS double)"
+        # Older Spark reads a number with a point as a double, which has fewer digits than what was written.
+        is_whole = f"instr({quote(_JSON)}, {text}) > 0 AND NOT {text} RLIKE '[.][0-9]{{19,}}'"
+        short = f"{text} RLIKE '[.eE]' AND {is_whole} AND {is_same}" if scale <= 18 else "false"
+        lossy = f"{text} RLIKE '[.eE]' AND instr({quote(_JSON)}, {text}) = 0"
+        written = f"CASE WHEN {short} THEN {plain} WHEN {lossy} THEN concat({text}, '?') ELSE {text} END"
+        truth = f"CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {written} END"
+        return f"CASE WHEN {bare} THEN {truth} ELSE {text} END"
+    if isinstance(type_, _NUMBERS):
+        truth = f"CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END"
+        return f"CASE WHEN {bare} THEN {truth} ELSE {text} END"
+    if isinstance(type_, BooleanType):
+        truth = f"CASE {text} WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {text} END"
+        return f"CASE WHEN {bare} THEN {truth} ELSE {text} END"
+    if isinstance(type_, DateType):
+        return f"regexp_replace({text}, '^([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}) 00:00:00Z?$', '$1')"
+    if isinstance(type_, TimestampType):
+        return f"regexp_replace({text}, '^([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})$', '$1 00:00:00')"
+    return text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table that letters are read back into.
+
+    Attributes:
+        name: its name.
+        type: its type.
+        keys: the names under which letters may have it, in any case.
+    """
+
+    name: str
+    type: IcebergType
+    keys: tuple[str, ...]
+
+    @property
+    def _entry(self) -> str:
+        return _text(quote(_VALUES), self.keys)
+
+    @property
+    def value(self) -> str:
+        """The SQL of its value, in the type that ``read_as`` says."""
+        type_ = read_as(self.type)
+        if isinstance(type_, StringType):
+            return _as_text_of(self._entry, self.type)
+        if isinstance(type_, BinaryType):
+            return f"try_to_binary({self._entry}.value, 'base64')"
+        if type_ is None:
+            return "CAST(NULL AS string)"
+        return f"from_json({self._entry}.value, {string_literal(spark_type(type_))})"
+
+    @property
+    def problem(self) -> tuple[str, str] | None:
+        """Why a letter cannot be read back for it, and the condition of that."""
+        if isinstance(read_as(self.type), StringType):
+            return None
+        reason = f"{path_text((self.name,))}: cannot be read back as {type_text(self.type)}"
+        return reason, f"{self._entry}.value IS NOT NULL AND {self.value} IS NULL"
+
+
+def read_back(
+    letters: str,
+    columns: Sequence[Column],
+    *,
+    model: str,
+    conditions: Sequence[str],
+    limit: int | None,
+    newest_only: bool,
+    known_only: bool,
+) -> str:
+    """Return the query of letters as rows of their table, with the columns ``LETTER`` and so on.
+
+    Args:
+        letters: the rendered name of the table of dead letters.
+        columns: the columns of the table that they are for.
+        model: the model's name.
+        conditions: which of them.
+        limit: how many at the most, the oldest ones first; None for all.
+        newest_only: whether a letter is left where it is if another one of its key is newer.
+        known_only: whether it is, if it has a value for a column that the table does not have.
+    """
+    known = ", ".join(f"lower({string_literal(key)})" for column in columns for key in column.keys)
+    unknown = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT lower(k) IN ({known})))"
+    cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
+    if newest_only:
+        cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
+    if known_only:
+        text = f"concat('`', array_join({unknown}, '`, `'), '`: not in the table')"
+        cases.append((text, f"size({unknown}) > 0"))
+    cases += [(string_literal(p[0]), p[1]) for p in (column.problem for column in columns) if p]
+    problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
+    items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
+    chosen = "".join(f"\n  AND {enclosed(condition)}" for condition in conditions)
+    numbered = (
+        f"SELECT *, {letter_id()} AS {quote(LETTER)},\n"
+        f"  max(`loadedAt`) OVER (PARTITION BY `messageId`) AS {quote(_NEWEST)},\n"
+        f"  CAST(try_to_binary(`payload`, 'base64') AS string) AS {quote(_JSON)}\n"
+        f"FROM {letters}\nWHERE `modelName` = {string_literal(model)}"
+    )
+    placed = (
+        f"SELECT *, from_json({quote(_JSON)}, 'map<string,string>') AS {quote(_VALUES)},\n"
+        f"  dense_rank() OVER (ORDER BY `loadedAt`, {quote(LETTER)}) AS {quote(CHUNK)}\n"
+        f"FROM (\n{numbered}\n) AS `numbered`\nWHERE true{chosen}"
+    )
+    few = "" if limit is None else f"\nWHERE {quote(CHUNK)} <= {limit}"
+    return (
+        f"SELECT\n  {items},\n  {quote(LETTER)},\n"
+        f"  CAST(({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS int) AS {quote(CHUNK)},\n"
+        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n"
+        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{placed}\n) AS `placed`{few}"
+    )
+
+
+def rows_of(
+    relation: str, snapshot_id: int | None, judged: str, columns: Sequence[str], key: Sequence[str]
+) -> str:
+    """Return the query of the rows of a table under the keys of letters: ``letter``, its id, and ``row``.
+
+    Args:
+        relation: the rendered name of the table.
+        snapshot_id: the snapshot to read; None for the last one.
+        judged: the query of the letters.
+        columns: the columns to compare.
+        key: those of them that are the key.
+    """
+    at = "" if snapshot_id is None else f" VERSION AS OF {snapshot_id}"
+    fields = ", ".join(f"{string_literal(name)}, `old`.{quote(name)}" for name in columns)
+    same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
+    return (
+        f"SELECT `new`.{quote(LETTER)} AS `letter`, to_json(named_struct({fields})) AS `row`\n"
+        f"FROM (\n{judged}\n) AS `new`\nJOIN {relation}{at} AS `old` ON {same}"
+    )
+
+
+def delete_letters(letters: str, model: str, ids: Iterable[str]) -> str:
+    """Return the statement that removes letters by their ids, one or more."""
+    listed = ", ".join(map(string_literal, ids))
+    return (
+        f"DELETE FROM {letters}\nWHERE `modelName` = {string_literal(model)} AND {letter_id()} IN ({listed})"
+    )
+
+
+def update_reasons(letters: str, found: str) -> str:
+    """Return the statement that gives letters another reason, where it is another.
+
+    Args:
+        letters: the rendered name of their table.
+        found: the query of their ids and reasons: ``letter``, ``reason``.
+    """
+    return (
+        f"MERGE INTO {letters} AS `old`\nUSING (\n{found}\n) AS `new`\n"
+        f"ON {letter_id('`old`')} = `new`.`letter`\n"
+        "WHEN MATCHED AND `old`.`failureReason` <> `new`.`reason`\n"
+        "THEN UPDATE SET `failureReason` = `new`.`reason`"
+    )

@@ -1,0 +1,108 @@
+"""Dead letters that are loaded again once the cause is mended."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import Scenario
+
+ROUTED: dict[str, Any] = {"on_bad_rows": "dead_letter"}
+
+
+def letters(scenario: Scenario) -> list[dict[str, Any]]:
+    """Return the letters, decoded, by id."""
+    rows = scenario.table("t_dlt").scan().to_arrow().to_pylist()
+    for row in rows:
+        row["payload"] = json.loads(base64.b64decode(row["payload"]))
+    return sorted(rows, key=lambda row: (row["messageId"], json.dumps(row["payload"])))
+
+
+def replay(scenario: Scenario, **args: Any) -> str:
+    run = scenario.dbt("run-operation", "replay_dead_letters", "--args", json.dumps({"model": "t", **args}))
+    assert run.success, run.message + run.log
+    return run.log
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("strategy", ["delete+insert", "merge"])
+def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str) -> None:
+    config = {**ROUTED, "incremental_strategy": strategy}
+    scenario.model("select 1 as id, 10 as amount, date '2024-01-31' as day, array(1.5d) as l", **config)
+    scenario.run()
+    rows = "(1, '11', date '2024-02-01'), (2, 'twenty', date '2024-02-02'), (3, '30.5', null), (4, 'x', null)"
+    scenario.model(
+        f"select id, amount, day, array(2.5d) as l from values {rows} as v(id, amount, day)", **config
+    )
+    scenario.run()
+    assert scenario.rows() == [(1, 11, *scenario.rows()[0][2:])]
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":2}', '{"id":3}', '{"id":4}']
+
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert "  dead letters: 3, set aside at 20" in history
+    assert f", dbt run {letters(scenario)[0]['invocationId']}\n" in history
+    log = replay(scenario)
+    assert f"{scenario.relation()}: 0 dead letters of {scenario.relation('t_dlt')} loaded" in log
+    assert "  3 stay: `amount`: the string does not convert to int without loss" in log
+    assert len(letters(scenario)) == 3
+    # Mended in the letters; and another row of key 4 has come in since.
+    for number, amount in ((2, "20"), (4, "40")):
+        values = {"id": number, "amount": amount, "day": "2024-02-02", "l": [2.5]}
+        payload = base64.b64encode(json.dumps(values).encode()).decode()
+        scenario.sql(
+            f"update {scenario.relation('t_dlt')} set payload = '{payload}' "
+            f"where messageId = '{{\"id\":{number}}}'"
+        )
+    scenario.model("select 4 as id, 44 as amount, date '2024-03-01' as day, array(4.5d) as l", **config)
+    scenario.run()
+    plan = replay(scenario, plan_only=True)
+    assert f"{scenario.relation()}: 1 dead letters of {scenario.relation('t_dlt')} would be loaded" in plan
+    assert len(letters(scenario)) == 3
+    log = replay(scenario)
+    assert "1 dead letters of" in log
+    assert "  1 stay: the table has rows of this key that were loaded after it" in log
+    assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 44)]
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}', '{"id":4}']
+    replay(scenario, overwrite=True, message_ids=['{"id":4}'])
+    assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 40)]
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}']
+    assert scenario.tables() == ["t", "t_dlt"]
+    assert "sparkevolve.replayed" not in scenario.table().properties
+
+
+def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
+    """Also if a replay has ended between the rows and the letters."""
+    config = {**ROUTED, "unique_key": None, "audits": [{"sql": "v > 0", "severity": "row"}]}
+    scenario.model("select 1 as v, 'a' as t, cast(1.25 as decimal(10,4)) as d, true as b", **config)
+    scenario.run()
+    source = "values (-1, 'é\"', 12345.6789, false), (-1, 'é\"', 12345.6789, false), (2, null, 0.0001, null)"
+    scenario.model(f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)", **config)
+    scenario.run()
+    assert len(letters(scenario)) == 2
+    scenario.model(
+        f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)",
+        **{**config, "audits": []},
+    )
+    before = scenario.table("t_dlt").current_snapshot()
+    assert before is not None
+    assert "2 dead letters of" in replay(scenario)
+    rows = scenario.rows()
+    assert [row[0] for row in rows] == [-1, -1, 1, 2]
+    assert [tuple(map(str, row)) for row in rows[:2]] == [("-1", 'é"', "12345.6789", "False")] * 2
+    assert letters(scenario) == []
+    # As it is if the replay ends after the rows are published, and before the letters are removed.
+    ids = scenario.sql(
+        "select distinct left(sha2(concat_ws('|', coalesce(messageId, ''), coalesce(payload, ''), "
+        "coalesce(failureReason, ''), coalesce(modelName, ''), coalesce(invocationId, ''), "
+        f"cast(unix_micros(loadedAt) as string)), 256), 32) from {scenario.relation('t_dlt')} "
+        f"version as of {before.snapshot_id}"
+    )
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
+    listed = json.dumps([row[0] for row in ids])
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
+    log = replay(scenario)
+    assert "0 dead letters of" in log
+    assert "  2 more were loaded by an earlier replay, and are removed now" in log
+    assert scenario.rows() == rows
+    assert letters(scenario) == []

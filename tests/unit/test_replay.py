@@ -1,0 +1,68 @@
+"""Dead letters as rows again: what is read as what, and which ids a table remembers."""
+
+import pytest
+from pyiceberg.types import (
+    BinaryType,
+    DecimalType,
+    FixedType,
+    IcebergType,
+    IntegerType,
+    StringType,
+    TimestamptzType,
+)
+
+from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, ids_in
+from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
+from dbt.adapters.sparkevolve.sql import replay
+from tests.unit.helpers import array, mapping, struct
+
+
+@pytest.mark.parametrize(
+    ("type_", "read"),
+    [
+        (IntegerType(), "string"),
+        (DecimalType(38, 20), "string"),
+        (TimestamptzType(), "string"),
+        (BinaryType(), "binary"),
+        (FixedType(3), "binary"),
+        (array(1, struct(2, a=IntegerType(), b=TimestamptzType())), "array<struct<`a`:string,`b`:string>>"),
+        (mapping(1, StringType(), IntegerType()), "map<string,string>"),
+        (mapping(1, IntegerType(), IntegerType()), None),
+        (struct(1, a=BinaryType()), None),
+        (array(1, FixedType(3)), None),
+    ],
+)
+def test_a_value_is_read_as_its_text(type_: IcebergType, read: str | None) -> None:
+    found = replay.read_as(type_)
+    assert (None if found is None else spark_type(found)) == read
+
+
+def test_the_ids_in_a_table_are_read_and_a_spoiled_list_is_none() -> None:
+    assert ids_in('["a", "b"]') == ["a", "b"]
+    for text in ("", "{", "{}", "1", "null"):
+        assert ids_in(text) == []
+
+
+def test_the_arguments_say_which_letters() -> None:
+    given = Operations("lake", {}).arguments(
+        "replay_dead_letters", {"model": "t", "message_ids": [{"id": 1}, "x'y"], "where": "loadedAt > now()"}
+    )
+    assert list(given) == [argument.name for argument in OPERATIONS["replay_dead_letters"]]
+    arguments = Arguments(**{name: value for name, value in given.items() if name != "model"})
+    assert arguments == Arguments("loadedAt > now()", "", ('{"id":1}', "x'y"), None, False, False)
+    assert arguments.conditions[0] == "loadedAt > now()"
+    assert arguments.conditions[1].startswith("`messageId` IN ('{\"id\":1}', ")
+
+
+def test_what_is_said_of_a_replay() -> None:
+    found = Replayed("`t`", "`t_dlt`", loaded=3, removed=2)
+    found.staying["the table has rows of this key that were loaded after it"] = 1
+    assert found.lines == [
+        "`t`: 3 dead letters of `t_dlt` loaded, and removed from the dead letters",
+        "  2 more were loaded by an earlier replay, and are removed now",
+        "  1 stay: the table has rows of this key that were loaded after it",
+        "  `overwrite: true` loads these too, and replaces the rows of their keys",
+    ]
+    assert found.data["loaded"] == 3
+    assert Replayed("`t`", "`t_dlt`", True).lines == ["`t`: 0 dead letters of `t_dlt` would be loaded"]
