@@ -24,6 +24,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     lossless,
 )
 from dbt.adapters.sparkevolve.evolution.policy import Policy
+from tests.unit.helpers import columns
 
 INT, LONG, TEXT = IntegerType(), LongType(), StringType()
 
@@ -138,3 +139,10 @@ def test_a_decimal_keeps_its_digits() -> None:
     assert sql == "CASE WHEN x % CAST('0.01' AS decimal(3,2)) = 0 THEN TRY_CAST(x AS decimal(10,2)) END"
     sql = lossless("x", DecimalType(12, 3), DecimalType(10, 0))
     assert sql == "CASE WHEN x % CAST('1' AS decimal(1,0)) = 0 THEN TRY_CAST(x AS decimal(10,0)) END"
+
+
+def test_a_column_that_is_retired_and_replaced_is_not_converted() -> None:
+    target, source = columns("id int, amount string"), columns("id int, amount int")
+    members = conversions(target, source, Policy(renames={"amount": "amount_old"}))
+    assert converted_schema(source, members) == source
+    assert converted_schema(source, conversions(target, source, Policy())) != source
