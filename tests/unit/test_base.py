@@ -229,10 +229,10 @@ def test_a_commit_that_was_rolled_back_is_noticed(
     other.load_table("db.t").manage_snapshots().create_branch(head, ref).commit()
     assert lake.load(target).metadata.refs[ref].snapshot_id == base.head
     assert lake.has_moved(target, base)
-    assert lake.publish(target, base, "b", 2, lambda: None) == Published.MOVED
+    assert lake.publish(target, base, "b", 2) == Published.MOVED
     again = lake.base(target, lambda: ref)
     assert not lake.has_moved(target, again)
-    assert lake.publish(target, again, "b", 2, lambda: None) == Published.YES
+    assert lake.publish(target, again, "b", 2) == Published.YES
     assert ids(lake, ref) == [1, 2]
 
 

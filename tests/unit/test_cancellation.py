@@ -127,7 +127,7 @@ def test_nothing_is_published_or_changed_but_the_branch_goes(
     base = gateway.base(target, lambda: None)
     before = other.load_table("db.t").metadata_location
     with pytest.raises(RunCancelledError) as error:
-        gateway.publish(target, base, "b", 4, lambda: None)
+        gateway.publish(target, base, "b", 4)
     assert (error.value.relation, error.value.is_published) == (str(target), False)
     with pytest.raises(RunCancelledError):
         gateway.set_docs(target, "new", {}, 4)
@@ -155,7 +155,7 @@ def test_a_publication_that_is_under_way_is_what_the_catalog_says(
             return answer
 
         monkeypatch.setattr(gateway.access.opened, "commit_table", late)
-        assert gateway.publish(target, base, "b", 4, lambda: None) == Published.YES
+        assert gateway.publish(target, base, "b", 4) == Published.YES
         assert rows(other) == ([1, 2] if not is_lost else [1, 2, 3])
         table = other.load_table("db.t")
         assert set(table.metadata.refs) == {"main"}
@@ -180,7 +180,7 @@ def test_a_publication_that_failed_is_not_tried_again(
 
     monkeypatch.setattr(gateway.access.opened, "commit_table", fail)
     with pytest.raises(RunCancelledError):
-        gateway.publish(target, base, "b", 4, lambda: None)
+        gateway.publish(target, base, "b", 4)
     assert len(calls) == 1
     assert rows(other) == [1]
 

@@ -251,7 +251,7 @@ def test_a_publication_waits_for_a_catalog_that_restarts(
 
     monkeypatch.setattr(lake.access.opened, "commit_table", commit)
     monkeypatch.setattr(lake.access.opened, "load_table", load)
-    assert lake.publish(target, base, "b", retries, lambda: None) == Published.YES
+    assert lake.publish(target, base, "b", retries) == Published.YES
     assert rows(other) == [1, 2]
     assert set(other.load_table("db.t").metadata.refs) == {"main"}
 
@@ -278,7 +278,7 @@ def test_a_publication_to_a_catalog_that_stays_away(
     monkeypatch.setattr(lake.access.opened, "commit_table", fail)
     monkeypatch.setattr(lake.access.opened, "load_table", load)
     with within(6), pytest.raises((CatalogUnavailableError, PublishError)) as error:
-        lake.publish(target, base, "b", 4, lambda: None)
+        lake.publish(target, base, "b", 4)
     if is_sent:
         assert isinstance(error.value, PublishError)
         assert error.value.snapshot_id == base.table.metadata.refs["b"].snapshot_id
@@ -361,7 +361,7 @@ def test_whether_a_publication_is_known_not_to_be_made(
     base = lake.base(target, lambda: None)
     monkeypatch.setattr(lake.access.opened, "commit_table", fail)
     with pytest.raises(PublishError) as error:
-        lake.publish(target, base, "b", 1, lambda: None)
+        lake.publish(target, base, "b", 1)
     head = other.load_table("db.t").metadata.refs["b"].snapshot_id
     assert error.value.snapshot_id == (None if is_known else head)
     assert ("Readers see the table as it was before; run again." in str(error.value.msg)) == is_known
