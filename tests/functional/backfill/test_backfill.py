@@ -237,6 +237,16 @@ def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario) ->
     assert "3 rows in 3 batches" in log
     assert values(scenario, "kind") == {1: 2, 2: 3, 3: 5}
 
+    # What is read elsewhere, also by the row, and what differs in each evaluation.
+    most = f"(select max(id) from {scenario.relation()})"
+    same = f"(select max(o.id) from {scenario.relation()} as o where o.id = DBT_INTERNAL_DEST.id)"
+    filled(scenario, column="price", value=f"CAST({most} * 10 + {same} AS DECIMAL(5,2))")
+    assert values(scenario, "price") == {1: Decimal("1.00"), 2: Decimal("32.00"), 3: Decimal("33.00")}
+    filled(scenario, column="address.zip", value="uuid()", only_null=False)
+    given = [address["zip"] for address in values(scenario, "address").values() if address]
+    assert len(set(given)) == 2
+    assert {len(text) for text in given} == {36}
+
     before = scenario.state()
     refusals: list[tuple[dict[str, Any], str]] = [
         ({"column": "prise"}, "`column` is 'prise', which `lake`."),
@@ -260,7 +270,7 @@ def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario) ->
         ({"pause_secs": 3}, "`backfill_column` has no argument `pause_secs`. Did you mean"),
     ]
     for args, message in refusals:
-        run = backfill(scenario, **{"column": "price", "value": "1", **args})
+        run = backfill(scenario, **{"column": "price", "value": "1", "only_null": False, **args})
         assert not run.success, args
         assert message in run.log, run.log
         assert scenario.state() == before, args
