@@ -14,12 +14,12 @@ OLD = [("id", "int"), ("s", "struct<`a`:int>"), ("v", "decimal(5,2)")]
         (OLD, []),
         ([("id", "INT"), ("s", "struct<a:int>"), ("v", "decimal(5,2)")], []),
         ([*OLD, ("n", "date")], ["add column `n` date"]),
-        (OLD[:2], ["drop column `v` decimal(5,2)"]),
-        ([("ID", "int"), *OLD[1:]], ["drop column `id` int", "add column `ID` int"]),
+        (OLD[:2], ["leave out column `v` decimal(5,2)"]),
+        ([("ID", "int"), *OLD[1:]], ["leave out column `id` int", "add column `ID` int"]),
         ([("id", "bigint"), *OLD[1:]], ["change `id` from int to bigint"]),
         ([OLD[0], ("s", "array<int>"), OLD[2]], ["change `s` from struct<`a`:int> to array<int>"]),
         ([OLD[1], OLD[0], OLD[2]], ["put its columns in the order `s`, `id`, `v`"]),
-        ([OLD[2], OLD[0]], ["drop column `s` struct<`a`:int>"]),
+        ([OLD[2], OLD[0]], ["leave out column `s` struct<`a`:int>"]),
     ],
 )  # fmt: skip
 def test_each_difference_is_told(new: list[tuple[str, str]], says: list[str]) -> None:

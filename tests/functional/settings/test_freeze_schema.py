@@ -32,7 +32,7 @@ STOPPED: dict[str, tuple[str, dict[str, Any], str]] = {
         "add field `s`.`b` int",
     ),
     "refreshed": (f"{V1}, 5 as n, 6 as o", {"full_refresh": True}, "add column `n` int; add column `o` int"),
-    "replaced": ("select 1 as id, 2.5d as v", REPLACE, "drop column `s` struct<`a`:int>; change `v`"),
+    "replaced": ("select 1 as id, 2.5d as v", REPLACE, "leave out column `s` struct<`a`:int>; change `v`"),
     "rebuilt": (f"{V1}, 5 as n", TABLE, "add column `n` int"),
     "hidden": ("select 1 as id", {**TABLE, "materialized": "view"}, "drop the table for a view"),
 }  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_plan_shows_the_refusal_and_false_freezes_nothing(frozen: Frozen) -> N
     said = {node.node.name: str(node.message) for node in plan.result.result}
     stop = "The run would be refused: `sparkevolve_freeze_schema` is true in this run, and model.case."
     assert f"{stop}added would change the table's schema: add column `n` int." in said["added"]
-    assert f"{stop}replaced would change the table's schema: drop column `s`" in said["replaced"]
+    assert f"{stop}replaced would change the table's schema: leave out column `s`" in said["replaced"]
     assert said["padded"] == "planned, nothing was changed"
     assert scenario.state("added") == frozen.before["added"]
     wrong = scenario.fail("--select", "added", "--vars", "sparkevolve_freeze_schema: perhaps")

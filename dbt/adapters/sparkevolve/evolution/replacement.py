@@ -16,7 +16,7 @@ def replaced_columns(
         required: the names of the table's columns that are NOT NULL, which no replaced table's are.
     """
     before, after = dict(old), dict(new)
-    texts = [f"drop column {quote(name)} {type_}" for name, type_ in old if name not in after]
+    texts = [f"leave out column {quote(name)} {type_}" for name, type_ in old if name not in after]
     texts += [f"add column {quote(name)} {type_}" for name, type_ in new if name not in before]
     texts += [
         f"change {quote(name)} from {before[name]} to {type_}"
