@@ -90,6 +90,29 @@ def test_a_name_is_free_before_it_is_given(after: dict[int, str], expected: list
     assert statements(before, wanted) == expected
 
 
+def test_a_field_is_renamed_where_it_is_by_then() -> None:
+    def struct(number: int, name: str, inner: str) -> NestedField:
+        return f(number, name, StructType(f(number + 10, inner, INT)))
+
+    before = [struct(1, "a", "x"), struct(2, "b", "x")]
+    # Before `b` has given its name away, `b`.`x` is the field of the other column.
+    assert statements(before, [struct(1, "b", "y"), struct(2, "c", "x")]) == [
+        "RENAME COLUMN `a`.`x` TO `y`",
+        "RENAME COLUMN `b` TO `c`",
+        "RENAME COLUMN `a` TO `b`",
+    ]
+    assert statements(before, [struct(1, "A", "x"), struct(2, "c", "y")]) == [
+        "RENAME COLUMN `a` TO `A`",
+        "RENAME COLUMN `b` TO `c`",
+        "RENAME COLUMN `c`.`x` TO `y`",
+    ]
+    # Spark takes `B` for `b`.
+    assert statements(before, [struct(1, "B", "x"), struct(2, "c", "x")]) == [
+        "RENAME COLUMN `b` TO `c`",
+        "RENAME COLUMN `a` TO `B`",
+    ]
+
+
 def test_properties_are_taken_away_first() -> None:
     assert alter_properties("t", {"a": "1", "b": "2"}, ["c", "d"], repr) == [
         "ALTER TABLE t UNSET TBLPROPERTIES IF EXISTS ('c', 'd')",

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote
 from dbt.adapters.sparkevolve.evolution.types import fields_within, spark_type
 
 Literal = Callable[[str], str]
@@ -47,18 +47,27 @@ def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -
 
 
 def _renames(alter: str, before: Schema, after: Schema) -> Iterator[str]:
-    """Yield what renames, outer fields first; one whose new name another still has waits for that one."""
-    had = {f.field_id: f.name for _, f in fields_within(before.as_struct())}
+    """Yield what renames; one whose new name another still has waits for that one."""
+    names = {f.field_id: f.name for _, f in fields_within(before.as_struct())}
+    ids = {path: f.field_id for path, f in fields_within(after.as_struct())}
+    above = {field_id: ids.get(path[:-1]) for path, field_id in ids.items()}
     waiting = [
-        (path[:-1], had[f.field_id], f.name)
-        for path, f in fields_within(after.as_struct())
-        if had.get(f.field_id, f.name) != f.name
+        (f.field_id, f.name)
+        for _, f in fields_within(after.as_struct())
+        if names.get(f.field_id, f.name) != f.name
     ]
+
+    def path_now(field_id: int | None) -> Path:
+        """Return where a field is, since what encloses it may wait still, or be renamed by now."""
+        return (*path_now(above[field_id]), names[field_id]) if field_id is not None else ()
+
     while waiting:
-        taken = {(parent, old) for parent, old, _ in waiting}
-        ready = [rename for rename in waiting if (rename[0], rename[2]) not in taken] or waiting
-        parent, old, new = ready[0]
-        yield f"{alter} RENAME COLUMN {path_text((*parent, old))} TO {quote(new)}"
+        # Spark cannot tell names apart that differ by case only.
+        taken = {(above[field_id], fold(names[field_id])): field_id for field_id, _ in waiting}
+        ready = [(i, new) for i, new in waiting if taken.get((above[i], fold(new)), i) == i] or waiting
+        field_id, new = ready[0]
+        yield f"{alter} RENAME COLUMN {path_text(path_now(field_id))} TO {quote(new)}"
+        names[field_id] = new
         waiting.remove(ready[0])
 
 
