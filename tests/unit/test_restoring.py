@@ -5,7 +5,9 @@ import json
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.types import IntegerType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.errors import (
     CommitConflictError,
@@ -13,8 +15,9 @@ from dbt.adapters.sparkevolve.errors import (
     RestoreRefusedError,
     SchemaCommitError,
 )
+from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restore
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.restore import Restored
+from dbt.adapters.sparkevolve.iceberg.restore import Files, Restored
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, relation
 
@@ -129,6 +132,20 @@ def test_a_refusal_names_the_table_and_writes_nothing(
     other.drop_table("db.t")
     with pytest.raises(NotIcebergError):
         restore(lake)
+
+
+def test_what_a_column_with_a_default_is_in_files_without_it() -> None:
+    fields = [NestedField(1, "id", IntegerType())]
+    note = NestedField(2, "note", StringType(), initial_default="n/a", write_default="other")
+    schemas = [Schema(*fields, note, schema_id=0), Schema(*fields, schema_id=1)]
+    change = plan_restore(schemas, schemas[1], "note")
+    assert isinstance(change, RestoreField)
+    done = Restored("t", change, "", Files(1, 3), Files(2, 5), Files(), 1, 0, is_done=True)
+    assert done.lines[2:] == [
+        "values   3 rows in 1 file, written while the table had `note`: what they have of it is read",
+        "default  5 rows in 2 files, written without it, where 'n/a' is read; 1 compaction has rewritten "
+        "files without it since, and values in these are lost",
+    ]
 
 
 def test_what_expired_snapshots_have_written_is_known_by_statistics_alone(

@@ -15,10 +15,12 @@ from pyiceberg.table.update import (
     SetPropertiesUpdate,
     TableUpdate,
 )
+from pyiceberg.types import PrimitiveType
 
 from dbt.adapters.sparkevolve.errors import RestoreRefusedError, SchemaCommitError
 from dbt.adapters.sparkevolve.evolution import record, restore_refusals
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restore, restore_command
@@ -111,7 +113,11 @@ class Restored:
             if self.rewrites:
                 times = "1 compaction has" if self.rewrites == 1 else f"{self.rewrites} compactions have"
                 rewritten = f"; {times} rewritten files without it since, and values in these are lost"
-            lines.append(f"NULL     {self.written_without}, written without it{rewritten}")
+            default, type_ = self.change.field.initial_default, self.change.field.field_type
+            read, is_default = "NULL   ", ""
+            if default is not None and isinstance(type_, PrimitiveType):
+                read, is_default = "default", f", where {DefaultValue(type_, default)} is read"
+            lines.append(f"{read}  {self.written_without}, written without it{is_default}{rewritten}")
         if self.unknown.files:
             lines.append(
                 f"unknown  {self.unknown}, whose snapshots have expired and whose statistics do not name it"
