@@ -55,7 +55,7 @@ def test_a_request_is_another_one_if_anything_of_it_differs() -> None:
 
 @given(until=BOUNDS, after=BOUNDS, tried=st.lists(BOUNDS, max_size=3), rows=st.integers(0))
 def test_a_position_is_read_as_it_was_written(until: Any, after: Any, tried: list[Any], rows: int) -> None:
-    begun = backfills.begun(REQUEST, until)
+    begun = backfills.begun(REQUEST, until, 7)
     there = begun.advanced(after, rows, finished=False, at="now", invocation_id="i")
     for number, bound in enumerate(tried):
         there = there.trying(number, there.advanced(bound, 1, finished=True, at="", invocation_id=""))
@@ -75,13 +75,15 @@ def test_a_position_that_somebody_has_spoiled_is_no_beginning(text: str) -> None
 
 
 def test_whichever_snapshot_was_published_tells_the_position() -> None:
-    there = backfills.begun(REQUEST, ("9",)).advanced(("1",), 10, finished=False, at="", invocation_id="")
+    there = backfills.begun(REQUEST, ("9",), 10).advanced(("1",), 10, finished=False, at="", invocation_id="")
     for snapshot, last, rows in ((11, "3", 5), (12, "4", 6)):
         then = there.advanced((last,), rows, finished=last == "4", at="", invocation_id="")
         there = there.trying(snapshot, then)
     assert there.settled(lambda snapshot: False) == there
     first, second = (there.settled(lambda snapshot, at=at: snapshot == at) for at in (11, 12))
     assert (first.after, first.rows, first.batches, first.finished, first.tried) == (("3",), 15, 2, False, ())
+    assert (there.snapshot, first.snapshot, second.snapshot) == (10, 11, 12)
+    assert there.settled(lambda snapshot: False).snapshot == 10
     assert (second.after, second.rows, second.batches, second.finished) == (("4",), 16, 2, True)
 
 
@@ -192,7 +194,7 @@ def test_batches_go_by_partitions_then_by_the_key_then_there_is_one(tmp_path: Pa
 
     day = ("Day", "DBT_INTERNAL_DEST.`Day`", DateType())
     of_id = ("id", "DBT_INTERNAL_DEST.`id`", LongType())
-    bucket = ("bucket(id)", "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`)", IntegerType())
+    bucket = ("bucket(4, id)", "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`)", IntegerType())
     assert made(0, DAY) == ([day], None)
     assert made(1, DAY, rows=10) == ([day], 10)
     assert made(2, DAY, field(1, BucketTransform(4), "b")) == ([day, bucket], None)

@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.iceberg.publication import Published, descends_from, has_news
+from dbt.adapters.sparkevolve.iceberg.publication import Published, descends_from, has_lost, has_news
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import (
@@ -161,6 +161,10 @@ def test_a_snapshot_descends_from_itself_and_from_each_one_before(
     assert not descends_from(table, None, first)
     assert not descends_from(table, 7, first)
     assert descends_from(table, 7, 7)
+    assert [has_lost(table, head, first) for head in (first, second, 7, None)] == [False, False, False, True]
+    # The first snapshot of the table has no parent, so nothing came before it.
+    assert has_lost(table, first, second)
+    assert has_lost(table, third, second)
 
 
 # Publishing

@@ -82,6 +82,8 @@ class Position:
         finished: whether there are no more.
         at: when the last one was made, in ISO 8601, UTC.
         invocation_id: of the dbt command that made it.
+        snapshot: one that has the rows of these batches, and the rows that they were counted in; None if it
+            is not known.
         tried: what may have been published since.
     """
 
@@ -98,6 +100,7 @@ class Position:
     finished: bool = False
     at: str = ""
     invocation_id: str = ""
+    snapshot: int | None = None
     tried: tuple[Tried, ...] = ()
 
     def advanced(self, after: Bound, rows: int, *, finished: bool, at: str, invocation_id: str) -> "Position":
@@ -136,6 +139,7 @@ class Position:
                     batches=note.batches,
                     rows=note.rows,
                     finished=note.finished,
+                    snapshot=note.snapshot,
                     tried=(),
                 )
         return self
@@ -147,8 +151,14 @@ class Position:
         return text.replace("'", r"\u0027").replace("${", r"\u0024{")
 
 
-def begun(request: Request, until: Bound) -> Position:
-    """Return the position of a backfill that has done nothing yet."""
+def begun(request: Request, until: Bound, snapshot: int | None) -> Position:
+    """Return the position of a backfill that has done nothing yet.
+
+    Args:
+        request: what it is asked to do.
+        until: the last key.
+        snapshot: that in which the rows were counted.
+    """
     return Position(
         request.fingerprint,
         request.column,
@@ -157,12 +167,18 @@ def begun(request: Request, until: Bound) -> Position:
         request.batch_by,
         request.only_null,
         until,
+        snapshot=snapshot,
     )
 
 
 def property_of(field_id: int) -> str:
     """Return the name of the property that says where the backfill of a column is."""
     return f"{PREFIX}{field_id}"
+
+
+def properties_in(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of those of a table's properties that say where backfills are."""
+    return tuple(name for name in properties if name.startswith(PREFIX))
 
 
 def read(properties: Mapping[str, str], field_id: int) -> Position | None:

@@ -297,6 +297,11 @@ class IcebergCatalog:
         head = table.metadata.refs.get(ref)
         return publication.descends_from(table, head.snapshot_id if head else None, snapshot_id)
 
+    def has_lost(self, table: Table, ref: str, snapshot_id: int) -> bool:
+        """Tell whether a branch is known not to have a snapshot's rows: replaced, or rolled back."""
+        head = table.metadata.refs.get(ref)
+        return publication.has_lost(table, head.snapshot_id if head else None, snapshot_id)
+
     def is_atomic(self, table: Table) -> bool:
         """Tell whether all that a commit changes of a table is changed at once; see ``newer_format``."""
         return is_atomic(table)

@@ -122,6 +122,16 @@ def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
     return head is not None
 
 
+def has_lost(table: Table, head: int | None, snapshot_id: int) -> bool:
+    """Tell whether ``head`` is known not to come from a snapshot: not if older ones have expired."""
+    while head is not None and head != snapshot_id:
+        snapshot = table.metadata.snapshot_by_id(head)
+        if snapshot is None:
+            return False
+        head = snapshot.parent_snapshot_id
+    return head is None
+
+
 def publication(
     metadata: TableMetadata,
     base: Base,

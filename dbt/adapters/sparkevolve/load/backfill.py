@@ -6,6 +6,7 @@ visible, so however a backfill ends, no batch is left out, and none is filled tw
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -164,6 +165,9 @@ class Backfill:
             raise
         if waiting:
             return self._stopped(waiting)
+        if self._position is not None:
+            # Of the batches that were left when it began, others may have filled or removed all rows.
+            self._position = replace(self._position, finished=True)
         return self._finished("is finished")
 
     def forget(self) -> None:
@@ -171,10 +175,18 @@ class Backfill:
         table = self._catalog.load(self._target)
         seen = table.properties.get(self._property)
         is_forgotten = self._given.restart and not self._is_begun
-        if seen is None or not (is_forgotten or self._is_finished):
+        if seen is None or not (is_forgotten or (self._is_finished and self._is_own(table))):
             return
         retries = self._settings.commit_retries
         self._catalog.replace_property(self._target, self._property, seen, None, retries)
+
+    def _is_own(self, table: LoadedTable) -> bool:
+        """Tell whether the position that a table has is of this backfill: another one may have begun."""
+        try:
+            found = backfills.read(table.properties, self._field_id)
+        except backfills.SpoiledPosition:
+            return False
+        return found is not None and found.fingerprint == self._request.fingerprint
 
     # Before anything is written
 
@@ -190,7 +202,7 @@ class Backfill:
         """Return where the backfill is by a table's properties; None if it has not begun.
 
         Raises:
-            OperationError: another one of the same column is not finished.
+            OperationError: another one of the same column is not finished, or the table has lost its rows.
         """
         try:
             found = backfills.read(table.properties, self._field_id)
@@ -202,10 +214,18 @@ class Backfill:
         if found is None:
             return None
         found = found.settled(lambda snapshot: self._catalog.is_ancestor(table, ref, snapshot))
-        if found.fingerprint == self._request.fingerprint:
+        is_lost = found.snapshot is not None and self._catalog.has_lost(table, ref, found.snapshot)
+        if found.fingerprint == self._request.fingerprint and not is_lost:
             return found
         if found.finished:
             return None
+        if is_lost:
+            raise OperationError(
+                f"A backfill of {found.column} in {self._target} is not finished, and the table was replaced "
+                f"or rolled back since its last batch, at {found.at or 'an unknown time'}: which rows it has "
+                "filled is not known any more. `restart: true` begins at the first row, and forgets it."
+                f"{self._unwritten}"
+            )
         where = f", where {found.where}" if found.where else ""
         by = f", by {', '.join(found.batch_by)}" if found.batch_by else ""
         raise OperationError(
@@ -383,7 +403,7 @@ class Backfill:
                 counted = self._count(load, batch)
             # NULL for NULL changes nothing.
             changed = counted.rows - counted.blank if self._given.only_null else counted.rows
-            before = self._position or backfills.begun(self._request, self._until)
+            before = self._position or backfills.begun(self._request, self._until, base.head)
             then = before.advanced(
                 batch.last,
                 changed,
@@ -408,6 +428,7 @@ class Backfill:
         head = self._catalog.head(self._target, load.branch)
         if head is None:
             return None
+        then = replace(then, snapshot=head.snapshot_id)
         name, note = self._property, None
         if not self._catalog.is_atomic(load.base.table):
             # Rows and position are two commits here: what is between them is noted before.
@@ -445,6 +466,7 @@ class Backfill:
             note: what the property has become since; None if it is as it was.
         """
         seen = note or base.table.properties.get(self._property)
+        then = replace(then, snapshot=base.head)
         if not self._catalog.set_property(self._target, base, self._property, seen, then.text):
             return None
         self._position = then

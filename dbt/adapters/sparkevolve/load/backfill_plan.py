@@ -106,7 +106,8 @@ def _partitions(
             type_ = DateType()
         rendered = value.render(f"{TARGET_ALIAS}.{path_text(value.path[:1])}", str(relation.database))
         name = ".".join(value.path)
-        label = name if value.transform == "identity" else f"{value.transform}({name})"
+        width = f"{value.width}, " if value.width else ""
+        label = name if value.transform == "identity" else f"{value.transform}({width}{name})"
         found.append((value, KeyPart(rendered, type_, label)))
     return found
 

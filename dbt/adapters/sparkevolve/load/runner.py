@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.errors import (
     PublishError,
     RunCancelledError,
 )
-from dbt.adapters.sparkevolve.evolution import refusals
+from dbt.adapters.sparkevolve.evolution import backfills, refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
@@ -221,6 +221,10 @@ class LoadRunner:
         load = Load(target, staged, base, batch, plan, settings, now_ms)
         load.properties, load.is_new_shape = known.properties(plan), known.is_new
         load.older = known.older(plan)
+        if settings.strategy == Strategy.FULL_REFRESH:
+            # No row is any more one that a backfill has filled.
+            load.forgotten = backfills.properties_in(base.table.properties)
+            load.properties = {**load.properties, **dict.fromkeys(load.forgotten)}
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
         load.has_said_differences = told in self._shared.told_of_differences
@@ -430,8 +434,9 @@ class LoadRunner:
         return Replay(self._catalog, self._spark, self, self._node, node, arguments).run()
 
     def note_shape(self, load: Load) -> None:
-        """Record a new shape after a load that went straight into the table: one commit, and never again."""
-        if not (load.properties and load.is_new_shape and load.statements) or load.goes_on_branch:
+        """Record a new shape, and no backfill, after a load that went straight into the table."""
+        is_wanted = load.properties and (load.is_new_shape or load.forgotten)
+        if not (is_wanted and load.statements) or load.goes_on_branch:
             return
         try:
             self._catalog.set_properties(load.target, load.properties, load.settings.commit_retries)
