@@ -183,6 +183,9 @@ def test_a_name_that_something_else_has_is_refused_before_anything_runs(scenario
         f"{text}that table has no column `messageId` of the type string. Set another `dead_letter_suffix`, "
         "or move what is there. Nothing was written."
     ) in scenario.fail().message
+    shown = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}")
+    assert shown.success, shown.message
+    assert "dead letters:" not in shown.log
     scenario.sql(f"drop table {scenario.relation('t_2')}")
     scenario.sql(f"create view {scenario.relation('t_2')} as select 1 as id")
     assert f"{text}that is a view." in scenario.fail().message

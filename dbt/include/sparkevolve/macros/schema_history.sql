@@ -40,20 +40,28 @@
 {% endmacro %}
 
 
-{# How many rows each run of a model has set aside that are not in its table yet. #}
+{# How many rows each run of a model has set aside that are not in its table yet. Another table may have the name. #}
 {% macro sparkevolve__letters_by_run(node) %}
   {% set found = [] %}
   {% if node.config.materialized == 'incremental' %}
     {% set letters = adapter.get_relation(
       node.relation.database, node.relation.schema, node.relation.identifier ~ node.settings.dead_letter_suffix
     ) %}
+    {% set columns = [] %}
     {% if letters is not none and letters.is_iceberg %}
+      {% set columns = adapter.get_columns_in_relation(letters) | map(attribute='name') | map('lower') | list %}
+    {% endif %}
+    {% if 'invocationid' in columns and 'loadedat' in columns and 'modelname' in columns %}
       {% set query %}
-        select invocationId, cast(min(loadedAt) as string), count(*) from {{ letters }}
+        select invocationId, unix_micros(min(loadedAt)), count(*) from {{ letters }}
+        where modelName = {{ adapter.clauses().string_literal(node.unique_id.split('.')[2]) }}
         group by invocationId order by min(loadedAt)
       {% endset %}
       {% for row in run_query(query).rows %}
-        {% do found.append({'invocation_id': row[0], 'at': row[1], 'letters': row[2] | int}) %}
+        {# Whole seconds: what others write there may be of any time, or none. #}
+        {% set seconds = (row[1] or 0) | int // 1000000 %}
+        {% set at = modules.datetime.datetime.fromtimestamp(seconds, modules.pytz.utc).isoformat() %}
+        {% do found.append({'invocation_id': row[0], 'at': at if row[1] else none, 'letters': row[2] | int}) %}
       {% endfor %}
     {% endif %}
   {% endif %}
