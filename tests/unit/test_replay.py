@@ -12,7 +12,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.types import spark_type
-from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, ids_in
+from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.sql import replay
 from tests.unit.helpers import array, mapping, struct
@@ -39,9 +39,9 @@ def test_a_value_is_read_as_its_text(type_: IcebergType, read: str | None) -> No
 
 
 def test_the_ids_in_a_table_are_read_and_a_spoiled_list_is_none() -> None:
-    assert ids_in('["a", "b"]') == ["a", "b"]
+    assert replay.ids_in('["a", "b"]') == ["a", "b"]
     for text in ("", "{", "{}", "1", "null"):
-        assert ids_in(text) == []
+        assert replay.ids_in(text) == []
 
 
 def test_the_arguments_say_which_letters() -> None:

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from tests.functional.harness import Scenario
+from tests.functional.intruders import Intrude, append, intrude
+
+__all__ = ["intrude"]
 
 ROUTED: dict[str, Any] = {"on_bad_rows": "dead_letter"}
 
@@ -40,8 +44,10 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     assert [row["messageId"] for row in letters(scenario)] == ['{"id":2}', '{"id":3}', '{"id":4}']
 
     history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
-    assert "  dead letters: 3, set aside at 20" in history
-    assert f", dbt run {letters(scenario)[0]['invocationId']}\n" in history
+    at = letters(scenario)[0]["loadedAt"].replace(microsecond=0).isoformat()
+    invocation_id = letters(scenario)[0]["invocationId"]
+    assert f"  dead letters: 3, set aside at {at}, dbt run {invocation_id}\n" in history
+    assert at.endswith("+00:00")
     log = replay(scenario)
     assert f"{scenario.relation()}: 0 dead letters of {scenario.relation('t_dlt')} loaded" in log
     assert "  3 stay: `amount`: the string does not convert to int without loss" in log
@@ -106,3 +112,74 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     assert "  2 more were loaded by an earlier replay, and are removed now" in log
     assert scenario.rows() == rows
     assert letters(scenario) == []
+    # Or if the batch is loaded again before that, and the rows that were in are bad ones again.
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
+    scenario.model(f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)", **config)
+    scenario.run("--full-refresh")
+    assert [row[0] for row in scenario.rows()] == [2]
+    assert len(letters(scenario)) == 2
+    assert "0 dead letters of" in replay(scenario)
+    assert len(letters(scenario)) == 2
+
+
+def test_what_a_letter_does_not_have_stays_as_it_is(scenario: Scenario) -> None:
+    """A column that the model did not return any more, and one that it does not return yet."""
+    config = {**ROUTED, "incremental_strategy": "merge"}
+    scenario.model("select * from values (1, 10, 5), (2, 20, 6), (4, 40, 7) as s(id, n, x)", **config)
+    scenario.run()
+    scenario.model("select * from values (1, '11'), (2, 'bad'), (3, 'bad') as s(id, n)", **config)
+    scenario.run()
+    scenario.model("select * from values (4, 'bad', 70, 'y'), (5, '50', 8, 'z') as s(id, n, x, y)", **config)
+    scenario.run()
+    kept = [(1, 11, 5, None), (2, 20, 6, None), (4, 40, 7, None), (5, 50, 8, "z")]
+    assert scenario.rows() == kept
+    for number, values in ((2, {}), (3, {}), (4, {"x": 70, "y": "y"})):
+        mended = base64.b64encode(json.dumps({"id": number, "n": f"{number}2", **values}).encode()).decode()
+        letter = f"messageId = '{{\"id\":{number}}}'"
+        scenario.sql(f"update {scenario.relation('t_dlt')} set payload = '{mended}' where {letter}")
+    assert "3 dead letters of" in replay(scenario)
+    assert scenario.rows() == [
+        (1, 11, 5, None),
+        (2, 22, 6, None),
+        (3, 32, None, None),
+        (4, 42, 70, "y"),
+        (5, 50, 8, "z"),
+    ]
+    assert letters(scenario) == []
+    assert "sparkevolve.replayed" not in scenario.table().properties
+
+
+@pytest.mark.parametrize("are_gone", [True, False])
+def test_what_another_replay_loads_meanwhile_is_loaded_once(
+    scenario: Scenario, intrude: Intrude, are_gone: bool
+) -> None:
+    """The other one has removed its letters, or is about to."""
+    config = {**ROUTED, "unique_key": None}
+    scenario.model(
+        "select 1 as v union all select -1", audits=[{"sql": "v > 0", "severity": "row"}], **config
+    )
+    scenario.run()
+    scenario.model("select 1 as v union all select -1", **config)
+    listed = (
+        "left(sha2(concat_ws('|', messageId, payload, failureReason, modelName, invocationId, "
+        "cast(unix_micros(loadedAt) as string)), 256), 32)"
+    )
+
+    def other() -> None:
+        append(scenario, [{"v": -1}])
+        ids = [row[0] for row in scenario.sql(f"select {listed} from {scenario.relation('t_dlt')}")]
+        if are_gone:
+            scenario.sql(f"delete from {scenario.relation('t_dlt')}")
+            return
+        change = scenario.table().transaction()
+        change.set_properties({"sparkevolve.replayed": json.dumps(ids)})
+        change.commit_transaction()
+
+    intrude(LoadRunner, "begin_load", other)
+    log = replay(scenario)
+    assert scenario.rows() == [(-1,), (1,)]
+    assert letters(scenario) == []
+    assert "0 dead letters of" in log
+    assert ("1 more were loaded by an earlier replay" in log) is not are_gone
+    assert "sparkevolve.replayed" not in scenario.table().properties

@@ -29,6 +29,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
 )
 from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import NoSparkType, spark_type
 from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
@@ -44,7 +45,7 @@ from dbt.adapters.sparkevolve.messages import is_conflict_in_spark
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
-from dbt.adapters.sparkevolve.sql import branch_statements, dml
+from dbt.adapters.sparkevolve.sql import branch_statements, dml, replay
 from dbt.adapters.sparkevolve.sql import dead_letters as sql
 
 logger = AdapterLogger("SparkEvolve")
@@ -152,6 +153,7 @@ class DeadLetters:
         schema = table.schema() if table is not None else None
         if known is not None and known.staged == staged and known.table == schema:
             return known.good
+        self._finish_replay(table or self._node.table, letters_relation(target, settings), model)
         batch = self._catalog.staged_batch(staged)
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
@@ -181,6 +183,16 @@ class DeadLetters:
         elif judgement.converting:
             letters.good = self._stage(target, judgement.converted(), settings, batch)
         return letters.good
+
+    def _finish_replay(self, table: LoadedTable | None, relation: SparkEvolveRelation, model: str) -> None:
+        """Remove letters that a replay has loaded and, since it was killed, not removed.
+
+        Now, while their rows are there: a letter that this run needs is not written if there is one.
+        """
+        ids = replay.ids_in(table.properties.get(REPLAYED, "")) if table is not None else []
+        if ids and self._catalog.find(relation) is not None:
+            self._spark.run(branch_statements.refresh_table(str(relation)))
+            self._spark.run(replay.delete_letters(str(relation), model, ids))
 
     def _check_plan(
         self,

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, replay
-from dbt.adapters.sparkevolve.sql.replay import CHUNK, LETTER, LOADED, PROBLEM
+from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -220,8 +220,8 @@ class Replay:
             self._spark.run(branch_statements.refresh_table(str(relation)))
 
     def _finish_earlier(self, table: LoadedTable) -> int:
-        """Remove the letters whose rows an earlier replay has published; return how many there were."""
-        ids = ids_in(table.properties.get(REPLAYED, ""))
+        """Remove the letters whose rows another replay has published; return how many there were."""
+        ids = replay.ids_in(table.properties.get(REPLAYED, ""))
         return self._remove(ids) if ids else 0
 
     def _remove(self, ids: Sequence[str]) -> int:
@@ -254,7 +254,7 @@ class Replay:
             *(NestedField(f.field_id, f.name, type_ or StringType(), required=False) for f, type_ in read)
         )
         members = conversions(schema, source, Policy(relax_not_null=self._settings.relax_not_null))
-        own = {LETTER: StringType(), CHUNK: IntegerType(), LOADED: LongType()}
+        own = {LETTER: StringType(), CHUNK: IntegerType(), LOADED: LongType(), ABSENT: StringType()}
         judgement = dead_letters.Judgement(
             f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
             {f.name: f.field_type for f in source.fields} | own,
@@ -269,41 +269,62 @@ class Replay:
     def _load(self, judged: "_Judged", found: Replayed) -> None:
         for reason, number in self._spark.rows(judged.reasons):
             found.staying[str(reason)] += int(number)
-        chunks = [int(row[0]) for row in self._spark.rows(judged.chunks)]
-        for chunk in chunks:
-            self._load_chunk(judged, chunk, found)
+        for number, absent in self._spark.rows(judged.chunks):
+            self._load_chunk(judged, _Chunk(int(number), str(absent)), found)
         if self._arguments.plan_only:
             return
         self._spark.run(replay.update_reasons(str(self._letters), judged.bad))
-        if chunks:
-            self._forget()
+        self._forget()
 
-    def _load_chunk(self, judged: "_Judged", chunk: int, found: Replayed) -> None:
+    def _load_chunk(self, judged: "_Judged", chunk: "_Chunk", found: Replayed) -> None:
         retries = self._settings.commit_retries
         for attempt in range(retries + 2):
             base = self._runner.begin_load(self._target)
             self._spark.run(branch_statements.refresh_table(str(self._target)))
+            if not self._arguments.plan_only:
+                found.removed += self._finish_earlier(base.table)
             left = self._left(judged, chunk, base)
-            ids = [str(row[0]) for row in self._spark.rows(judged.ids(chunk)) if str(row[0]) not in left]
-            rows = judged.rows(ids)
+            ids = [id_ for id_ in self._still_there(judged.ids(chunk)) if id_ not in left]
             if self._arguments.plan_only or not ids:
                 found.loaded += int(self._spark.rows(judged.count(ids))[0][0]) if ids else 0
                 self._note_left(judged, left, found)
                 return
-            staged = self._stage(rows)
-            if self._try_to_load(staged, base, ids, attempt > retries):
+            absent = self._absent(judged, chunk)
+            staged = self._stage(judged.rows(ids, absent))
+            if self._try_to_load(staged, base, ids, absent, attempt > retries):
                 found.loaded += self._remove(ids)
                 self._note_left(judged, left, found)
                 return
         raise PublishConflictError(str(self._target), retries + 1)
 
+    def _still_there(self, ids: str) -> list[str]:
+        """Return those of the ids of a query whose letters nobody has removed since they were judged.
+
+        Of what another replay has loaded meanwhile the ids are in the table that this chunk begins with, or
+        the letters are gone.
+        """
+        self._spark.run(branch_statements.refresh_table(str(self._letters)))
+        there = f"SELECT {replay.letter_id()} FROM {self._letters}"
+        return [str(row[0]) for row in self._spark.rows(f"{ids} INTERSECT {there}")]
+
+    def _absent(self, judged: "_Judged", chunk: "_Chunk") -> list[str]:
+        """Return the columns that the rows of a chunk lack, as a batch of the model without them would."""
+        key = set(map(fold, self._settings.unique_key)) if self._is_keyed else set()
+        names = [judged.schema.fields[int(place)].name for place in chunk.absent.split(",") if place]
+        return [name for name in names if fold(name) not in key]
+
     def _try_to_load(
-        self, staged: SparkEvolveRelation, base: Base, ids: Sequence[str], is_last: bool
+        self,
+        staged: SparkEvolveRelation,
+        base: Base,
+        ids: Sequence[str],
+        absent: Sequence[str],
+        is_last: bool,
     ) -> bool:
         """Load rows and publish them with the ids of their letters; tell whether that is done."""
         settings = self._of_a_replay()
-        same: Mapping[str, Sequence[str]] = {"new": [], "removed": []}
-        load: Load = self._runner.evolve(base, self._target, staged, settings, {}, same)
+        detected: Mapping[str, Sequence[str]] = {"new": [], "removed": absent}
+        load: Load = self._runner.evolve(base, self._target, staged, settings, {}, detected)
         load.properties = {REPLAYED: json.dumps(list(ids))}
         for number in range(len(load.steps)):
             self._runner.run_step(load, number)
@@ -330,7 +351,7 @@ class Replay:
     def _is_keyed(self) -> bool:
         return self._settings.strategy in KEYED and bool(self._settings.unique_key)
 
-    def _left(self, judged: "_Judged", chunk: int, base: Base) -> dict[str, str]:
+    def _left(self, judged: "_Judged", chunk: "_Chunk", base: Base) -> dict[str, str]:
         """Return which letters of a chunk are older than the rows of their keys, with the reason, by id."""
         if not self._is_keyed or self._arguments.overwrite:
             return {}
@@ -357,12 +378,35 @@ class Replay:
             found.staying[reason] += int(self._spark.rows(judged.count(ids))[0][0])
 
     def _forget(self) -> None:
-        """Take the ids of the letters out of the table again: none of them is left."""
+        """Take the ids of the letters out of the table again, unless some are another replay's."""
         try:
-            self._catalog.set_properties(self._target, {REPLAYED: None}, self._settings.commit_retries)
+            listed = self._catalog.load(self._target).properties.get(REPLAYED)
+            if listed is None:
+                return
+            self._remove(replay.ids_in(listed))
+            retries = self._settings.commit_retries
+            self._catalog.replace_property(self._target, REPLAYED, listed, None, retries)
         except Exception as exc:
             # They say of letters that are gone that they are to go.
             logger.debug(f"The property {REPLAYED} of {self._target} was not removed: {exc}")
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Letters that are loaded in one commit.
+
+    Attributes:
+        number: the number of their chunk.
+        absent: the places, in the table's schema, of the columns that they do not have.
+    """
+
+    number: int
+    absent: str
+
+    @property
+    def condition(self) -> str:
+        """The SQL condition that a letter is one of them."""
+        return f"`{CHUNK}` = {self.number} AND `{ABSENT}` = '{self.absent}'"
 
 
 @dataclass(frozen=True)
@@ -411,25 +455,27 @@ class _Judged:
 
     @property
     def chunks(self) -> str:
-        """The query of the numbers of the chunks that have rows to load."""
-        return f"SELECT DISTINCT `{CHUNK}` FROM (\n{self._good}\n) AS `good` ORDER BY `{CHUNK}`"
+        """The query of the numbers of the chunks that have rows to load, and what these lack."""
+        chunks = f"SELECT DISTINCT `{CHUNK}`, `{ABSENT}` FROM (\n{self._good}\n) AS `good`"
+        return f"{chunks} ORDER BY `{CHUNK}`, `{ABSENT}`"
 
-    def ids(self, chunk: int) -> str:
+    def ids(self, chunk: _Chunk) -> str:
         """Return the query of the ids of the letters of a chunk."""
-        return f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE `{CHUNK}` = {chunk}"
+        return f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
 
-    def times(self, chunk: int) -> str:
+    def times(self, chunk: _Chunk) -> str:
         """Return the query of when they were written, in microseconds since the epoch."""
-        return f"SELECT DISTINCT `{LOADED}` FROM (\n{self._good}\n) AS `good` WHERE `{CHUNK}` = {chunk}"
+        return f"SELECT DISTINCT `{LOADED}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
 
-    def at(self, chunk: int, loaded: int) -> str:
+    def at(self, chunk: _Chunk, loaded: int) -> str:
         """Return the query of the letters of a chunk that were written at a time."""
-        where = f"`{CHUNK}` = {chunk} AND `{LOADED}` = {loaded}"
+        where = f"{chunk.condition} AND `{LOADED}` = {loaded}"
         return f"SELECT * FROM (\n{self._good}\n) AS `good` WHERE {where}"
 
-    def rows(self, ids: Iterable[str]) -> str:
-        """Return the query of the rows of letters, with the columns of the table."""
-        names = ", ".join(f"`{f.name.replace('`', '``')}`" for f in self.schema.fields)
+    def rows(self, ids: Iterable[str], absent: Collection[str]) -> str:
+        """Return the query of the rows of letters, with the columns of the table but those they lack."""
+        present = [f.name for f in self.schema.fields if f.name not in absent]
+        names = ", ".join(f"`{name.replace('`', '``')}`" for name in present)
         return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
 
     def count(self, ids: Iterable[str]) -> str:
@@ -445,15 +491,6 @@ def _among(ids: Iterable[str]) -> str:
 def _spelled(names: Sequence[str], schema: Schema) -> list[str]:
     wanted = set(map(fold, names))
     return [f.name for f in schema.fields if fold(f.name) in wanted]
-
-
-def ids_in(text: str) -> list[str]:
-    """Return the ids in the property of an earlier replay; none if somebody has spoiled it."""
-    try:
-        found = json.loads(text or "[]")
-    except ValueError:
-        return []
-    return [str(value) for value in found] if isinstance(found, list) else []
 
 
 def _snapshot_at(base: Base, ms: int) -> int | None:

@@ -1,5 +1,6 @@
 """The text of what reads dead letters back as rows of their table, and of what removes those that went in."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,7 +29,9 @@ from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql.dml import enclosed
 
 # Of a letter that is read back: what tells it from others, its place, its time, and why it cannot be read.
-LETTER, CHUNK, LOADED, PROBLEM = (f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_problem"))
+LETTER, CHUNK, LOADED, ABSENT, PROBLEM = (
+    f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_problem")
+)
 NEWER_LETTER = "another dead letter of this key is newer"
 # The ids of the letters of a chunk are in a property of the table for a while.
 CHUNK_SIZE = 500
@@ -42,6 +45,15 @@ def letter_id(alias: str = "") -> str:
     of = f"{alias}." if alias else ""
     texts = ", ".join(f"coalesce({of}{quote(name)}, '')" for name in _IDENTITY)
     return f"left(sha2(concat_ws('|', {texts}, CAST(unix_micros({of}`loadedAt`) AS string)), 256), 32)"
+
+
+def ids_in(text: str) -> list[str]:
+    """Return the ids in the property of an earlier replay; none if somebody has spoiled it."""
+    try:
+        found = json.loads(text or "[]")
+    except ValueError:
+        return []
+    return [str(value) for value in found] if isinstance(found, list) else []
 
 
 def read_as(type_: IcebergType) -> IcebergType | None:
@@ -148,6 +160,11 @@ class Column:
         return f"from_json({self._entry}.value, {string_literal(spark_type(type_))})"
 
     @property
+    def is_absent(self) -> str:
+        """The condition that a letter has no such column, not even with NULL."""
+        return f"{self._entry} IS NULL"
+
+    @property
     def problem(self) -> tuple[str, str] | None:
         """Why a letter cannot be read back for it, and the condition of that."""
         if isinstance(read_as(self.type), StringType):
@@ -188,6 +205,7 @@ def read_back(
     cases += [(string_literal(p[0]), p[1]) for p in (column.problem for column in columns) if p]
     problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
+    places = ", ".join(f"CASE WHEN {column.is_absent} THEN '{n}' END" for n, column in enumerate(columns))
     chosen = "".join(f"\n  AND {enclosed(condition)}" for condition in conditions)
     numbered = (
         f"SELECT *, {letter_id()} AS {quote(LETTER)},\n"
@@ -204,7 +222,7 @@ def read_back(
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
         f"  CAST(({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS int) AS {quote(CHUNK)},\n"
-        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n"
+        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
         f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{placed}\n) AS `placed`{few}"
     )
 
