@@ -203,3 +203,22 @@ def test_a_plan_says_what_would_be_converted(scenario: Scenario) -> None:
     assert scenario.tables() == ["t"]
     run = scenario.run("--empty")
     assert scenario.tables() == ["t"]
+
+
+def test_a_batch_without_rows_and_an_audit_of_what_is_padded(scenario: Scenario) -> None:
+    """Columns of another type do not fail a run that has no rows, and audits see what padding writes."""
+    config: dict[str, Any] = {
+        "on_bad_rows": "dead_letter",
+        "pad_with": "default",
+        "column_defaults": {"s": "'new'"},
+        "audits": [{"sql": "s is not null", "severity": "row"}],
+    }
+    scenario.model("select 1 as id, 10 as n, 'a' as s", **config)
+    scenario.run()
+    scenario.model("select id, n from values (2, '20') as v(id, n) where id > 2", **config)
+    scenario.run()
+    assert scenario.rows() == [(1, 10, "a")]
+    scenario.model("select id, n from values (2, '20') as v(id, n)", **config)
+    scenario.run()
+    assert scenario.rows() == [(1, 10, "a"), (2, 20, "new")]
+    assert scenario.tables() == ["t"]

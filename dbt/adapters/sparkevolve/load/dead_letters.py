@@ -28,9 +28,11 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     filled_paths,
 )
 from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.projection import Pad
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
-from dbt.adapters.sparkevolve.evolution.types import NoSparkType, spark_type
+from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
@@ -157,10 +159,11 @@ class DeadLetters:
         batch = self._catalog.staged_batch(staged)
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
+        padded: dict[str, str] = {}
         if schema is not None:
             members = conversions_of(batch, settings, schema, facts)
-        if schema is not None:
-            self._check_plan(target, batch, settings, schema, facts, members)
+            plan = self._check_plan(target, batch, settings, schema, facts, members)
+            padded = {c.name: c.projection.render("") for c in plan.columns if isinstance(c.projection, Pad)}
         filled = filled_paths(members)
         letters = Letters(
             target,
@@ -173,8 +176,9 @@ class DeadLetters:
             filled=filled,
         )
         self._node.letters = letters
-        judgement = _judgement(staged, schema, batch, members, settings)
-        if not judgement.is_needed or not batch.rows:
+        judgement = _judgement(staged, schema, batch, members, settings, padded)
+        # Without rows too, the batch is to have the types of the table.
+        if not judgement.is_needed or not (batch.rows or judgement.converting):
             return staged
         letters.rows, bad, *values = map(int, self._spark.rows(judgement.count())[0])
         self._check_values(target, schema, judgement.converting, values)
@@ -202,8 +206,8 @@ class DeadLetters:
         schema: Schema,
         facts: TableFacts,
         members: Sequence[Member],
-    ) -> None:
-        """Refuse what no choice of rows makes possible, before any row is looked at."""
+    ) -> EvolutionPlan:
+        """Refuse what no choice of rows makes possible, before any row is looked at; return the plan."""
         before = batch.schema, batch.columns_without_null, batch.filled
         batch.schema = converted_schema(batch.schema, members)
         batch.columns_without_null |= {fold(m.name) for m in members if m.not_null}
@@ -213,6 +217,7 @@ class DeadLetters:
         if plan.refusals:
             is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
             raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
+        return plan
 
     def _check_values(
         self,
@@ -440,21 +445,15 @@ def _judgement(
     batch: StagedBatch,
     members: Sequence[Member],
     settings: IncrementalSettings,
+    padded: Mapping[str, str],
 ) -> sql.Judgement:
     returned = {fold(f.name) for f in batch.schema.fields}
-    padded = {}
-    for f in schema.fields if schema is not None and settings.row_audits else ():
-        if fold(f.name) not in returned:
-            try:
-                padded[f.name] = spark_type(f.field_type)
-            except NoSparkType:
-                continue
     identity = [name for name in settings.letter_key if fold(name) in returned]
     return sql.Judgement(
         str(staged),
         {f.name: f.field_type for f in batch.schema.fields},
         members,
-        padded,
+        padded if settings.row_audits else {},
         identity=identity if len(identity) == len(settings.letter_key) else (),
         unique=_spelled(settings.unique_key, batch) if settings.merges else (),
         window=_window(schema, batch, members, settings),

@@ -59,7 +59,7 @@ class Judgement:
         staged: the rendered name of the batch.
         types: the type of each of its columns, in order.
         members: what happens to each of them.
-        padded: the columns that only the table has, with their Spark SQL types, for audits.
+        padded: the columns that only the table has, with the SQL of what the rows get there, for audits.
         identity: the columns that tell a row's id as a letter; none for a hash of the row.
         unique: the columns of which no two rows may have the same values; none if they may.
         window: of a microbatch.
@@ -135,7 +135,7 @@ class Judgement:
     def _judged(self) -> str:
         """Return the query of all rows: converted, padded, as they are, and why each cannot be placed."""
         row, found = quote(self._name(_ROW)), quote(self._name(_FOUND))
-        padded = [f"CAST(NULL AS {type_}) AS {quote(name)}" for name, type_ in self.padded.items()]
+        padded = [f"{value} AS {quote(name)}" for name, value in self.padded.items()]
         fields = ", ".join(f"{string_literal(n)}, {SOURCE_ALIAS}.{quote(n)}" for n in self.types)
         items = ",\n  ".join([self._converted(), *padded, f"named_struct({fields}) AS {row}"])
         rows = f"SELECT\n  {items}\nFROM {self.staged} AS {SOURCE_ALIAS}"
