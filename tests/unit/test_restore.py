@@ -58,7 +58,7 @@ def test_a_column_comes_back_at_the_end_optional_and_described() -> None:
     assert found.schema == Schema(f(1, "id"), f(3, "n"), f(2, "Note", STRING, doc="said"))
     assert str(found) == "restore column `Note` string as field 2"
     assert restored(DROPPED, "`NOTE`", 2) == found
-    assert str(found.dropped) == "`Note`, field 2 of type string (in schema 0 to 0, dropped by schema 1)"
+    assert str(found.dropped) == "`Note`, field 2 of type string (in schema 0, dropped by schema 1)"
 
 
 def test_a_table_that_went_back_to_an_older_schema() -> None:
@@ -153,8 +153,8 @@ TWICE = schemas(
 
 def test_of_several_the_id_says_which() -> None:
     assert refused(TWICE, "note") == (
-        "2 fields that were dropped have been called `note`: `note`, field 2 of type string (in schema 0 to "
-        "0, dropped by schema 1); `note`, field 3 of type int (in schema 2 to 2, dropped by schema 3). Say "
+        "2 fields that were dropped have been called `note`: `note`, field 2 of type string (in schema 0, "
+        "dropped by schema 1); `note`, field 3 of type int (in schema 2, dropped by schema 3). Say "
         "which one with `field_id`."
     )
     assert restored(TWICE, "note", 2).field == f(2, "note", STRING)
@@ -213,7 +213,7 @@ def test_a_partition_field_of_its_own_does_not_stand_in_the_way() -> None:
 def test_what_nobody_knows_any_more() -> None:
     assert refused(DROPPED, "gone") == (
         "No schema that the table's metadata still have has had a column `gone`. Dropped were: `Note`, field "
-        "2 of type string (in schema 0 to 0, dropped by schema 1)."
+        "2 of type string (in schema 0, dropped by schema 1)."
     )
     assert refused(DROPPED, "note", 100).startswith("The table has never had a field 100. Dropped were: ")
     pruned = schemas((f(1, "id"),), first=3)

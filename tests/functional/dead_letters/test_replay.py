@@ -63,10 +63,10 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     scenario.model("select 4 as id, 44 as amount, date '2024-03-01' as day, array(4.5d) as l", **config)
     scenario.run()
     plan = replay(scenario, plan_only=True)
-    assert f"{scenario.relation()}: 1 dead letters of {scenario.relation('t_dlt')} would be loaded" in plan
+    assert f"{scenario.relation()}: 1 dead letter of {scenario.relation('t_dlt')} would be loaded" in plan
     assert len(letters(scenario)) == 3
     log = replay(scenario)
-    assert "1 dead letters of" in log
+    assert "1 dead letter of" in log
     assert "  1 stay: the table has rows of this key that were loaded after it" in log
     assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 44)]
     assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}', '{"id":4}']

@@ -57,11 +57,16 @@ class Dropped:
         """Where it was last."""
         return (*self.parent, self.field.name)
 
+    @property
+    def schemas(self) -> str:
+        """The schemas that had it: ``schema 0 to 3``, or ``schema 0``."""
+        last = "" if self.last_schema_id == self.first_schema_id else f" to {self.last_schema_id}"
+        return f"schema {self.first_schema_id}{last}"
+
     def __str__(self) -> str:
         return (
             f"{path_text(self.path)}, field {self.field.field_id} of type {type_text(self.field.field_type)} "
-            f"(in schema {self.first_schema_id} to {self.last_schema_id}, dropped by schema "
-            f"{self.dropped_by_schema_id})"
+            f"(in {self.schemas}, dropped by schema {self.dropped_by_schema_id})"
         )
 
 

@@ -104,8 +104,7 @@ class Restored:
             f"change   {self.change}, at the end"
             + (f" of {path_text(dropped.parent)}" if dropped.parent else "")
             + (", no longer NOT NULL" if dropped.field.required else ""),
-            f"history  in schema {dropped.first_schema_id} to {dropped.last_schema_id}, {gone}"
-            + (f" ({self.dropped_at})" if self.dropped_at else ""),
+            f"history  in {dropped.schemas}, {gone}" + (f" ({self.dropped_at})" if self.dropped_at else ""),
             f"values   {self.written_with}, written while the table had {path}: what they have of it is read",
         ]
         if self.written_without.files:

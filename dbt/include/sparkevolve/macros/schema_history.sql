@@ -16,7 +16,8 @@
     {% for schema in history %}
       {% do log('  schema ' ~ schema.schema_id ~ (' (current)' if schema.is_current) ~ ', ' ~
                 (schema.at or 'time not known') ~ ', ' ~
-                ('dbt run ' ~ schema.invocation_id ~ ', source ' ~ schema.source if schema.invocation_id
+                ('dbt run ' ~ schema.invocation_id ~ (', source ' ~ schema.source if schema.source else '')
+                 if schema.invocation_id
                  else 'as the table was created' if loop.first and schema.schema_id == 0
                  else 'no run of sparkevolve has recorded it'),
                 info=True) %}
