@@ -15,8 +15,11 @@ from dbt.adapters.sparkevolve.errors import (
     RestoreRefusedError,
     SchemaCommitError,
 )
+from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn
 from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restore
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.restore import Files, Restored
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, relation
@@ -95,6 +98,25 @@ def test_one_that_comes_after_others_makes_a_schema_of_its_own(
     assert json.loads(table.properties["sparkevolve.schema.3"])["restored"] == ["`note`"]
     mapping = json.loads(table.properties["schema.name-mapping.default"])
     assert [entry["field-id"] for entry in mapping if "note" in entry["names"]] == [2]
+
+
+def test_what_others_have_done_to_another_name_is_still_to_be_told(
+    lake: IcebergCatalog, other: Catalog, dropped: Table
+) -> None:
+    int_ = columns("n int").fields[0].field_type
+    for change in ("add", "delete", "add"):
+        with dropped.update_schema() as update:
+            update.add_column("n", int_) if change == "add" else update.delete_column("n")
+        if dropped.schema().highest_field_id == 3:
+            # As a run of the model does that adds the column.
+            properties = record.new_properties(2, [AddColumn(("n",), int_)], "run-0", "2026-01-01", "abc")
+            with dropped.transaction() as transaction:
+                transaction.set_properties(properties)
+    before = table_facts(other.load_table("db.t")).taken_names
+    assert [(taken.path, taken.field_id, taken.old_field_id) for taken in before] == [(("n",), 4, 3)]
+    restore(lake)
+    after = table_facts(other.load_table("db.t")).taken_names
+    assert [(taken.path, taken.field_id, taken.old_field_id) for taken in after] == [(("n",), 4, 3)]
 
 
 def test_an_answer_that_was_lost_and_a_writer_that_was_faster(

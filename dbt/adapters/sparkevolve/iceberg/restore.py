@@ -289,6 +289,10 @@ def _commit(table: Table, change: RestoreField, invocation_id: str) -> None:
         removed += record.outdated_properties(metadata.properties)
     now = iso(datetime.now(timezone.utc))
     wanted |= record.restored(metadata.properties, schema_id, path_text(change.path), invocation_id, now)
+    # What others have done to other columns stays untold: the next run looks at that, and warns of it.
+    told = record.known_schema_id(metadata.properties)
+    told = min(s.schema_id for s in metadata.schemas) if told is None else told
+    wanted |= dict([record.looked_at({**metadata.properties, **wanted}, told)])
     if removed:
         updates.append(RemovePropertiesUpdate(removals=removed))
     updates.append(SetPropertiesUpdate(updates=wanted))
