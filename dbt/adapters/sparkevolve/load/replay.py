@@ -93,12 +93,12 @@ class Replayed:
     @property
     def lines(self) -> list[str]:
         """What to say of it."""
-        if not (self.loaded or self.removed or self.staying):
-            return [f"{self.table}: no dead letter in {self.letters} matches, nothing to load"]
         noun = "dead letter" if self.loaded == 1 else "dead letters"
         removed = ", and removed from the dead letters" if self.loaded else ""
         done = "would be loaded" if self.is_plan else f"loaded{removed}"
         texts = [f"{self.table}: {self.loaded} {noun} of {self.letters} {done}"]
+        if not (self.loaded or self.removed or self.staying):
+            texts.append("  none matches that was still there")
         if self.removed:
             texts.append(f"  {self.removed} more were loaded by an earlier replay, and are removed now")
         stay = "would stay" if self.is_plan else "stay"
