@@ -74,7 +74,7 @@ def test_a_column_that_we_added_and_somebody_dropped_is_warned_of(scenario: Scen
     history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
     created, tail = history.split("  schema ")[1], history[history.rindex("  schema 0 (current), ") :]
     # Our own run has created it, and it is all the same who has.
-    assert re.match(r"0, [^,]+, as the table was created\n", created)
+    assert re.match(r"0, [^,]+, dbt run [0-9a-f-]{36}, source [0-9a-f]{16}\n    created\n", created)
     dropped = "no run of sparkevolve has recorded it\n    dropped `note` (2) string\n"
     assert f"{dropped}  columns now:\n    `id` (1) int" in tail
     scenario.model("select 2 as id, 'again' as note")
