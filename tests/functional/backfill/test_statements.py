@@ -131,7 +131,9 @@ def test_an_explain_says_why_an_update_cannot_be_planned(keys: str, scenario: Sc
         return "\n".join(str(row[0]) for row in scenario.sql(f"EXPLAIN UPDATE {keys} SET `int` = {value}"))
 
     assert planning_problem(explained("id + 1")) == ""
-    assert planning_problem(explained("max(id)")).startswith("[UNSUPPORTED_EXPR_FOR_OPERATOR] ")
+    # Which of Spark's rules finds it first depends on whether the table rewrites files.
+    problem = planning_problem(explained("max(id)"))
+    assert problem.startswith(("[MISSING_GROUP_BY] ", "[UNSUPPORTED_EXPR_FOR_OPERATOR] ")), problem
 
 
 # The type of the value, that of the column, values that stay what they are, and values that would not.
