@@ -202,7 +202,8 @@ def test_no_statement_quotes_a_name_with_double_quotes(
     assert scenario.rows("w") == ([("Bari",), ("Rome",)] if quotes_name == "true" else [("city",)])
     kinds = {sql.split(maxsplit=1)[0].lower() for sql in sent}
     assert {"create", "delete", "insert", "refresh", "set", "show"} <= kinds
-    assert [sql for sql in sent if '"' in sql.replace(own, "")] == []
+    # In texts, which stand in single quotes, they are only characters.
+    assert [sql for sql in sent if '"' in re.sub("'[^']*'", "", sql.replace(own, ""))] == []
 
 
 @pytest.mark.core
