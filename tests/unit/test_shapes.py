@@ -84,6 +84,15 @@ def numbered(schema: Schema, schema_id: int) -> Schema:
     return schema.model_copy(update={"schema_id": schema_id})
 
 
+def test_the_record_of_a_new_table_can_be_a_literal_under_any_setting() -> None:
+    name = "it's ${x} \\ `q`"
+    made = record.creation_properties([(name, "int")], "run 1", "2026-01-01", is_replacing=False)
+    text = made["sparkevolve.schema.0"]
+    assert "'" not in text
+    assert "$" not in text
+    assert record.read(made)[0].changes == {"created": ("`it's ${x} \\ ``q```",)}
+
+
 def test_a_batch_of_an_older_shape_is_recognised() -> None:
     both = [numbered(OLD, 0), numbered(NEW, 1)]
     print_of = record.fingerprint

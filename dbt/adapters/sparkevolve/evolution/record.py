@@ -125,6 +125,8 @@ def creation_properties(
     text = json.dumps(entry, ensure_ascii=False, sort_keys=True)
     if len(text) > _LONGEST_ENTRY:
         text = json.dumps({**entry, "created": [f"{len(columns)} fields"]}, sort_keys=True)
+    # There are settings under which Spark has no literal for a quote, or for what looks like a variable.
+    text = text.replace("'", "\\u0027").replace("$", "\\u0024")
     return {REPLACED if is_replacing else f"{PREFIX}0": text}
 
 
