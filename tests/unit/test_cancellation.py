@@ -165,8 +165,26 @@ def test_a_publication_that_is_under_way_is_what_the_catalog_says(
         append(table, [{"id": 3}], "b")
 
 
+@pytest.mark.parametrize(
+    ("failure", "undone", "is_published"),
+    [
+        (OSError("disk full"), "The batch was not published", False),
+        # The catalog may carry it out after it was looked at.
+        (
+            ConnectionResetError("no answer"),
+            "Whether its rows were published is not known, since the catalog has not answered",
+            None,
+        ),
+    ],
+)
 def test_a_publication_that_failed_is_not_tried_again(
-    settings: CatalogSettings, other: Catalog, target: SparkEvolveRelation, monkeypatch: pytest.MonkeyPatch
+    settings: CatalogSettings,
+    other: Catalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception,
+    undone: str,
+    is_published: bool | None,
 ) -> None:
     cancellation = Cancellation()
     gateway = IcebergCatalog(settings, cancellation)
@@ -176,11 +194,12 @@ def test_a_publication_that_failed_is_not_tried_again(
     def fail(*args: Any) -> None:
         calls.append(args)
         in_a_thread(cancellation.cancel)
-        raise ConnectionResetError("it never arrived")
+        raise failure
 
     monkeypatch.setattr(gateway.access.opened, "commit_table", fail)
-    with pytest.raises(RunCancelledError):
+    with pytest.raises(RunCancelledError) as error:
         gateway.publish(target, base, "b", 4)
+    assert (error.value.undone, error.value.is_published) == (undone, is_published)
     assert len(calls) == 1
     assert rows(other) == [1]
 

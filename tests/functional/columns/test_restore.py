@@ -206,3 +206,18 @@ def test_a_restore_that_brings_an_older_schema_back(scenario: Scenario) -> None:
     text = refused(scenario, "gone")
     assert "No schema that the table's metadata still have has had a column `gone`. No field of" in text
     assert "The table has never had a field 9." in refused(scenario, "note", field_id=9)
+
+
+def test_a_restore_that_brings_the_first_schema_back(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'keep' as note")
+    scenario.run()
+    scenario.sql(f"alter table {scenario.relation()} drop column note")
+    assert restore(scenario, "note").success
+    assert scenario.table().metadata.current_schema_id == 0
+    entry = json.loads(scenario.table().properties["sparkevolve.schema.0"])
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    last = history[history.rindex("  schema ") :]
+    by = f"schema 0 (current), {entry['restored_at']}, dbt run {entry['restored_by']}"
+    assert last.startswith(f"  {by}\n    restored `note` (2)")
+    assert "again since" not in history
+    assert scenario.rows() == by_spark(scenario) == [(1, "keep")]

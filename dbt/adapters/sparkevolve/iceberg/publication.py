@@ -201,6 +201,7 @@ def publish(
 
     Raises:
         PublishError: the catalog refused, or it is not known whether it did.
+        RunCancelledError: the run has been cancelled; ``is_published`` is None if a commit may be under way.
     """
     last: Exception | None = None
     tried: int | None = None
@@ -235,8 +236,11 @@ def publish(
             wanted = properties if is_atomic(table) else None
             commit_in_time(access, table, *publication(table.metadata, base, branch, head, wanted), seen_ms)
             return Published.YES
-        except RunCancelledError:
-            raise
+        except RunCancelledError as exc:
+            if is_unknown:
+                undone = "Whether its rows were published is not known, since the catalog has not answered"
+                raise RunCancelledError(undone, str(relation)) from exc
+            raise RunCancelledError(exc.undone, str(relation), False) from exc
         except CatalogUnavailableError as exc:
             # It was waited for.
             if tried is None:

@@ -49,13 +49,16 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         known |= index_by_id(schema).keys()
     current = table.schema()
     if previous is not None and previous.schema_id != current.schema_id:
-        # Dropping what the newest schema added brings the one before it back, under its old id.
+        # Dropping what the newest schema added brings the one before it back, under its old id. So does a
+        # restore of what the newest one lacks, and then it is known who did it.
         back = next(entry for entry in history if entry["is_current"])
+        recorded_back = recorded.get(current.schema_id, record.Entry(current.schema_id))
+        back["changes"] = [c for c in back["changes"] if c not in _put_back(recorded_back)]
         history.append(
             {
                 **{key: value for key, value in back.items() if key != "shapes"},
-                "at": iso_of(_current_since(table, sightings)) or "",
-                "invocation_id": "",
+                "at": recorded_back.restored_at or iso_of(_current_since(table, sightings)) or "",
+                "invocation_id": recorded_back.restored_by,
                 "source": "",
                 "changes": list(schema_changes(previous, current, known)),
             }

@@ -339,8 +339,9 @@ class LoadRunner:
                 load.overwritten_spec,
                 load.properties,
             )
-        except PublishError as exc:
-            if exc.snapshot_id is not None:
+        except (PublishError, RunCancelledError) as exc:
+            is_known = exc.snapshot_id is None if isinstance(exc, PublishError) else exc.is_published is False
+            if not is_known:
                 # The rows may be visible.
                 self._dead_letters.leave()
             raise
