@@ -223,6 +223,9 @@ def test_a_replacement_that_was_made_has_nothing_left_to_do() -> None:
     assert resolve_renames(target, columns("a int"), renames, Past(is_complete=False)) == ({}, ())
     # So is one that somebody has added, if the model returns the new name only.
     assert len(resolve_renames(target, columns("b string"), renames, past)[1]) == 1
+    # A model that returns neither any more has both padded.
+    assert resolve_renames(target, columns("x int"), renames, past) == ({}, ())
+    assert outcome("b string, x int, a int", "x int", renames, Past())[1] == BOTH
 
 
 def test_a_chain_is_made_at_once_and_once() -> None:

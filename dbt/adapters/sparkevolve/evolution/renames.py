@@ -28,6 +28,7 @@ class _Rename:
         name: the name that it is to get.
         returned: what the model returns under the old name; None if it does not, or if the two names differ
             by case only.
+        returns_new: whether it returns the new name.
     """
 
     path: Path
@@ -35,6 +36,7 @@ class _Rename:
     old: NestedField
     name: str
     returned: NestedField | None = None
+    returns_new: bool = False
 
     @property
     def taken(self) -> NestedField | None:
@@ -92,10 +94,14 @@ def resolve_renames(
     new_of = {r.path: r.name for r in found}
     decided = _Decision(
         {
-            r.old.field_id: replace(r, returned=_returned(batch, r, new_of, fields))
-            # What is returned under a name that another field gets is for that one.
-            if (*r.path[:-1], fold(r.old.name)) not in places
-            else r
+            r.old.field_id: replace(
+                r,
+                # What is returned under a name that another field gets is for that one.
+                returned=_returned(batch, r, r.old.name, new_of, fields)
+                if (*r.path[:-1], fold(r.old.name)) not in places
+                else None,
+                returns_new=_returned(batch, r, r.name, new_of, fields) is not None,
+            )
             for r in found
         },
         past or Past(),
@@ -108,17 +114,17 @@ def resolve_renames(
 
 
 def _returned(
-    batch: StructType, rename: _Rename, new_of: Mapping[Path, str], fields: "_Fields"
+    batch: StructType, rename: _Rename, name: str, new_of: Mapping[Path, str], fields: "_Fields"
 ) -> NestedField | None:
-    """Return what a model returns under the old name, in the struct that has it, whatever that is called."""
+    """Return what a model returns under a name beside the field, whatever the struct around it is called."""
     if fold(rename.old.name) == fold(rename.name):
         return None
     path = rename.path
     after = tuple(new_of.get(path[: i + 1], name) for i, name in enumerate(path[:-1]))
     for parent in (after, path[:-1]):
-        siblings = _siblings_at(batch, (*parent, rename.old.name), fields)
+        siblings = _siblings_at(batch, (*parent, name), fields)
         if siblings:
-            return siblings.get(fold(rename.old.name))
+            return siblings.get(fold(name))
     return None
 
 
@@ -146,7 +152,8 @@ class _Decision:
                 return False
             return refusals.rename_old_returned(path, name)
         was_made = self.past.may_have_been(taken.field_id, rename.old.name)
-        if was_made and (returned is not None or self._was_moved_here(rename)):
+        if was_made and (returned is not None or not rename.returns_new or self._was_moved_here(rename)):
+            # Without either name there is nothing to be mistaken about: both are padded.
             return False
         return refusals.rename_both_exist(path, name)
 
