@@ -152,6 +152,8 @@ CASTS: list[tuple[str, IcebergType, dict[str, Any], list[str]]] = [
     ),
     ("string", IntegerType(), {"'12'": 12, "cast(null as string)": None}, ["'1.5'", "'abc'", "'3000000000'"]),
     ("string", DecimalType(5, 2), {"'1.20'": decimal.Decimal("1.20")}, ["'1.234'", "'12345'", "'x'"]),
+    ("string", DoubleType(), {"'1.50'": 1.5, "'-Infinity'": float("-inf")}, ["'1e400'", "'1e-400'", "'x'"]),
+    ("string", FloatType(), {"'0.5'": 0.5}, ["'1e39'", "'0.123456789'"]),
     ("string", BooleanType(), {"'true'": True}, ["'maybe'"]),
     ("string", DateType(), {"'2026-01-02'": dt.date(2026, 1, 2)}, ["'2026-01-02 10:00:00'", "'soon'"]),
     (

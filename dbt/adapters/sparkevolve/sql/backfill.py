@@ -25,6 +25,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.backfills import Bound
+from dbt.adapters.sparkevolve.evolution.conversions import lossless
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS, enclosed
@@ -297,6 +298,9 @@ def _is_read(value: str, cast: str, name: str, target: IcebergType) -> str:
         return f"{found} AND try_cast({cast} AS {wide}) <=> try_cast({value} AS {wide})"
     if isinstance(target, DateType):
         return f"{found} AND CAST({cast} AS timestamp_ntz) <=> try_cast({value} AS timestamp_ntz)"
+    if isinstance(target, FloatType | DoubleType):
+        # Spark reads a number that is too great as infinity, one that is too small as 0.
+        return f"({lossless(value, StringType(), target)}) IS NOT NULL"
     if isinstance(target, TimestampType | TimestamptzType):
         found += f" AND NOT {value} RLIKE '[.][0-9]{{6}}[0-9]*[1-9]'"
     if isinstance(target, TimestampType):
