@@ -69,8 +69,10 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
 
 def _put_back(entry: record.Entry | None) -> list[str]:
     """Return what to say of a schema that was there before a restore made it the current one again."""
-    if entry is None or not entry.restored_at or entry.restored_at == entry.at:
+    if entry is None or not entry.restored_at:
         return []
+    if (entry.restored_at, entry.restored_by) == (entry.at, entry.invocation_id):
+        return []  # the restore made this schema
     fields = ", ".join(entry.changes.get("restored", ()))
     return [f"again since {entry.restored_at}, when dbt run {entry.restored_by} restored {fields}"]
 
