@@ -43,9 +43,12 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 )
 from dbt.adapters.sparkevolve.evolution.defaults import (
     DefaultValue,
+    LocalTime,
     UnsupportedDefault,
+    local_time,
     read_default,
     same_default,
+    shown_default,
 )
 from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
@@ -249,9 +252,8 @@ def test_what_is_no_literal_is_not_supported(text: object, why: str, type_: Iceb
         (
             "TIMESTAMP '2024-01-31 12:00:00'",
             TZ,
-            "it names no time zone, so that each session would read another instant: add one, as in "
-            "TIMESTAMP "
-            "'2024-01-31 12:00:00+00:00'",
+            "it names no time zone, and which instant it is in the session's is not known: add one, as in "
+            "TIMESTAMP '2024-01-31 12:00:00+00:00'",
         ),
         (
             "TIMESTAMP '2024-01-31 12:00:00 Europe/Berlin'",
@@ -650,3 +652,45 @@ def test_where_older_rows_may_not_read_it_a_new_column_has_it_for_rows_to_come()
         "Rows that are older than `b` have NULL in it, and not its default: the table has ORC files, which "
         "Iceberg's Java library could not read any more.",
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ("TIMESTAMP '2024-01-31 12:00:05.25'", datetime(2024, 1, 31, 12, 0, 5, 250000)),
+        (" timestamp_ltz'2024-01-31T12:00'", datetime(2024, 1, 31, 12)),
+        ("'2024-01-31'", datetime(2024, 1, 31)),
+        ("DATE '2024-01-31'", datetime(2024, 1, 31)),
+        (datetime(2024, 1, 31, 12), datetime(2024, 1, 31, 12)),
+        ("TIMESTAMP '2024-01-31 12:00:05Z'", None),
+        ("TIMESTAMP_NTZ '2024-01-31 12:00:05'", None),
+        ("TIME '12:00:05'", None),
+        ("'pending'", None),
+        ("now()", None),
+        ("null", None),
+        (None, None),
+        (5, None),
+    ],
+)
+def test_a_time_without_a_zone_is_an_instant_in_the_session_of_the_run(
+    given: object, named: datetime | None
+) -> None:
+    assert local_time(given) == named
+    if named is not None:
+        instant = datetime(2024, 1, 31, 17, tzinfo=UTC)
+        read = LocalTime(given, instant)
+        found = read_default(read, TZ)
+        assert found is not None
+        assert found.value == instant
+        assert found.sql == "CAST('2024-01-31 17:00:00+00:00' AS timestamp_ltz)"
+        assert shown_default(read) == shown_default(given)
+        # For a column of another type it is what is written.
+        assert _read(read, NTZ) == _read(given, NTZ)
+        assert _read(read, DATE) == _read(given, DATE)
+
+
+def _read(given: object, type_: IcebergType) -> object:
+    try:
+        return read_default(given, type_)
+    except UnsupportedDefault as exc:
+        return str(exc)

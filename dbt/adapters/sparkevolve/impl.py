@@ -30,6 +30,7 @@ from dbt.adapters.sparkevolve.iceberg.restore import Restored
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
+from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
@@ -267,15 +268,12 @@ class SparkEvolveAdapter(SparkAdapter):
             ModelSettingError: a value cannot be one.
             SettingsConflictError: settings contradict each other.
         """
-        return IncrementalSettings.from_config(
-            config,
-            config.model.unique_id,
-            full_refresh=full_refresh,
-            **of_flags(flags),
-            location=location,
-            freezes_schema=freezes_schema,
-            columns=config.model.columns,
+        others = {"location": location, "freezes_schema": freezes_schema, **of_flags(flags)}
+        model = config.model
+        settings = IncrementalSettings.from_config(
+            config, model.unique_id, full_refresh=full_refresh, columns=model.columns, **others
         )
+        return with_instants(settings, self._spark)
 
     @available.parse(lambda *a, **k: [])
     def settings_without_effect(self, node: str, config: Mapping[str, Any]) -> list[str]:

@@ -3,8 +3,10 @@
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.defaults import UnsupportedDefault, read_default
 from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.load.local_times import with_instants
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from tests.functional.duckdb_reader import duckdb_rows
 from tests.functional.harness import Run, Scenario, SqlRunner
 from tests.functional.snapshots.taking import snapshot, take
@@ -33,6 +37,7 @@ from tests.functional.snapshots.taking import snapshot, take
 V3 = {"format-version": "3"}
 AN_ID = "123e4567-e89b-12d3-a456-426614174000"
 UTC = dt.timezone.utc
+NOON = dt.datetime(2024, 7, 1, 12, 0, 5).timestamp()
 # Six kinds of literals, some as YAML itself has them: what is written, the type, and the value of older rows.
 LITERALS: list[tuple[str, object, str, Any]] = [
     ("text", "'it''s \\u00e9\\\\'", "string", "it's é\\"),
@@ -52,6 +57,13 @@ LITERALS: list[tuple[str, object, str, Any]] = [
     ("local", "TIMESTAMP '2024-01-31 12:00:05'", "timestamp_ntz", dt.datetime(2024, 1, 31, 12, 0, 5)),
     ("yaml_local", dt.datetime(2024, 1, 31, 12), "timestamp_ntz", dt.datetime(2024, 1, 31, 12)),
     ("moment", "'2024-01-31 12:00:00+01:00'", "timestamp_ltz", dt.datetime(2024, 1, 31, 11, tzinfo=UTC)),
+    # In the session's time zone, which is this machine's.
+    (
+        "here",
+        "TIMESTAMP '2024-07-01 12:00:05'",
+        "timestamp_ltz",
+        dt.datetime(2024, 7, 1, 12, 0, 5).astimezone(UTC),
+    ),
 ]
 # The kinds of expressions that are skipped, on a column of a type that their value would have.
 EXPRESSIONS: list[tuple[str, str]] = [
@@ -346,6 +358,12 @@ def literals() -> Iterator[tuple[str, IcebergType]]:
         yield f"'{date}T{time}'", TimestampType()
         yield f"TIMESTAMP '{date} {time}{zone}'", TimestamptzType()
         yield f"'{date} {time}{zone}'", TimestamptzType()
+        yield f"TIMESTAMP '{date} {time}'", TimestamptzType()
+        yield f"TIMESTAMP_LTZ '{date}'", TimestamptzType()
+    # An hour that there is twice, and one that there is not.
+    yield from (
+        (f"TIMESTAMP '2024-{when}'", TimestamptzType()) for when in ("11-03 01:30:00", "03-10 02:30:00")
+    )
     yield from (("true", BooleanType()), ("FALSE", BooleanType()))
     yield from ((str(bound), IntegerType()) for bound in (-(2**31), 2**31 - 1))
     yield from ((str(bound), LongType()) for bound in (-(2**63), 2**63 - 1))
@@ -354,13 +372,19 @@ def literals() -> Iterator[tuple[str, IcebergType]]:
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_a_literal_says_what_it_says_to_spark(spark_sql: SqlRunner, zone: str) -> None:
     (before,) = spark_sql("set spark.sql.session.timeZone")
-    read = []
-    for text, type_ in literals():
-        with suppress(UnsupportedDefault):
-            read.append((text, spark_type(type_), read_default(text, type_)))
-    assert len(read) > 250
     spark_sql(f"set spark.sql.session.timeZone={zone}")
     try:
+        written = list(literals())
+        settings = replace(
+            IncrementalSettings.from_config({}, "model.shop.t"),
+            defaults={str(n): text for n, (text, _) in enumerate(written)},
+        )
+        given = with_instants(settings, SimpleNamespace(rows=spark_sql)).defaults
+        read = []
+        for n, (text, type_) in enumerate(written):
+            with suppress(UnsupportedDefault):
+                read.append((text, spark_type(type_), read_default(given[str(n)], type_)))
+        assert len(read) > 320
         rows = ",\n".join(
             f"({n}, CAST({text} AS {type_}) <=> {value.sql}, CAST({text} AS {type_}) IS NULL)"
             for n, (text, type_, value) in enumerate(read)

@@ -1,7 +1,8 @@
 """A column's default as a user writes it, and the value of the column's type that it is.
 
 Only literals are values: everything else, however constant it looks, is left out with a reason. What a
-literal says never depends on a setting of the session, the time zone among them.
+literal says does not depend on a setting of the session, but for a time without a time zone: for a column of
+instants it is that time in the session's time zone, as in a query of Spark's.
 """
 
 import json
@@ -60,6 +61,8 @@ _TIMESTAMP = re.compile(
     rf"(?P<date>{_DATE.pattern})(?:[ T](?P<time>{_TIME.pattern})(?P<zone>{_ZONE.pattern})?)?"
 )
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+# What a column of instants takes.
+_INSTANTS = ("text", "timestamp", "timestamp_ltz", "date")
 _RANGES: dict[type[IcebergType], int] = {IntegerType: 2**31, LongType: 2**63}
 _WANTED = (
     "a text in single quotes, a number, true, false, or DATE, TIME, TIMESTAMP, JSON or UUID before a text in "
@@ -69,6 +72,19 @@ _WANTED = (
 
 class UnsupportedDefault(ValueError):
     """A default that is no literal of its column's type; the message says why, as the end of a sentence."""
+
+
+@dataclass(frozen=True)
+class LocalTime:
+    """A default that names a time and no time zone, and which instant that is in the session of the run.
+
+    Attributes:
+        given: the default as it was written.
+        instant: when it is that time in the session's time zone.
+    """
+
+    given: object
+    instant: datetime
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,8 @@ def same_default(one: Any, other: Any, type_: IcebergType) -> bool:
 
 def shown_default(given: object) -> str:
     """Return a default as it is written, for a message: in one line, and not at any length."""
+    if isinstance(given, LocalTime):
+        given = given.given
     text = given if isinstance(given, str) else _yaml_text(given)
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"
@@ -130,18 +148,40 @@ def read_default(given: object, type_: IcebergType) -> DefaultValue | None:
     """Return the value of a default for a column; None for NULL, which is none.
 
     Args:
-        given: the SQL of a literal, or a value that YAML has read.
+        given: the SQL of a literal, or a value that YAML has read; a ``LocalTime`` of either.
         type_: the type of the column.
 
     Raises:
         UnsupportedDefault: it is no literal, or no value of this type; the message says which.
     """
+    if isinstance(given, LocalTime) and isinstance(type_, TimestamptzType):
+        return DefaultValue(type_, given.instant)
+    if isinstance(given, LocalTime):
+        given = given.given
     if given is None or (isinstance(given, str) and given.strip().upper() == "NULL"):
         return None
     if not isinstance(type_, PrimitiveType) or type(type_) not in _READERS:
         raise UnsupportedDefault(f"a column of the type {type_text(type_)} cannot have one")
     literal = _parse(given.strip()) if isinstance(given, str) else _of_yaml(given)
     return DefaultValue(type_, _READERS[type(type_)](literal, type_))
+
+
+def local_time(given: object) -> datetime | None:
+    """Return the time that a default names without a time zone; None if it is another literal, or none.
+
+    Args:
+        given: see ``read_default``.
+    """
+    if given is None:
+        return None
+    try:
+        literal = _parse(given.strip()) if isinstance(given, str) else _of_yaml(given)
+        if literal.kind not in _INSTANTS:
+            return None
+        moment = _moment(str(literal.value))
+    except UnsupportedDefault:
+        return None
+    return moment if moment.tzinfo is None else None
 
 
 @dataclass(frozen=True)
@@ -361,12 +401,12 @@ def _timestamp_of(literal: _Literal, type_: IcebergType) -> datetime:
 
 
 def _timestamptz_of(literal: _Literal, type_: IcebergType) -> datetime:
-    if literal.kind not in ("text", "timestamp", "timestamp_ltz", "date"):
+    if literal.kind not in _INSTANTS:
         raise _misfit(literal, type_)
     moment = _moment(str(literal.value))
     if moment.tzinfo is None:
         raise UnsupportedDefault(
-            "it names no time zone, so that each session would read another instant: add one, as in "
+            "it names no time zone, and which instant it is in the session's is not known: add one, as in "
             "TIMESTAMP '2024-01-31 12:00:00+00:00'"
         )
     try:
