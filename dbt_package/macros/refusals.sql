@@ -1,0 +1,223 @@
+{# Why a batch is not loaded: one macro for each reason, in the words of the adapter. Each returns the reason and what
+   can be done about it. A `switch` is a setting that is off, and whether only since `on_schema_change` is `fail`. #}
+
+
+{% macro switch(name, frozen) %}
+  {% do return({'name': name, 'is_frozen': name in frozen}) %}
+{% endmacro %}
+
+
+{% macro is_off(switch) %}
+  {% do return("`on_schema_change` is 'fail'" if switch.is_frozen else '`' ~ switch.name ~ '` is false') %}
+{% endmacro %}
+
+
+{% macro turn_on(switch) %}
+  {% do return(
+    'set `on_schema_change: append_new_columns_preserve`' if switch.is_frozen else 'set `' ~ switch.name ~ ': true`'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_no_columns() %}
+  {% do return(
+    'The model returns no columns. A table cannot be loaded from it: check what the model selects from.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_ambiguous(where, group) %}
+  {% do return(
+    where ~ ' columns whose names differ only in ways that Spark ignores: ' ~ sparkevolve.listed(group)
+    ~ '. Spark cannot tell them apart. Rename all but one of them.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_reserved(name) %}
+  {% do return(
+    'The model returns the column ' ~ sparkevolve.quote(name) ~ ', a name that Iceberg keeps for its metadata columns: '
+    ~ 'a table that has it can be neither read nor changed by Spark. Give the column another name in the model.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_path_taken(path, obstacles) %}
+  {% set first = sparkevolve.first_obstacle(obstacles) %}
+  {% do return(
+    'The model returns the new column ' ~ path.text ~ ', but ' ~ sparkevolve.holder_text(first.by) ~ ' '
+    ~ sparkevolve.path_of(first.names).text ~ ', and Iceberg cannot hold both. '
+    ~ 'Give the column another name in the model.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_key_not_produced(missing, returned, setting) %}
+  {% do return(
+    'The ' ~ setting ~ ' ' ~ sparkevolve.listed(missing) ~ ' is not produced by the model, which returns '
+    ~ sparkevolve.listed(returned) ~ '. Return it from the model, or change the `' ~ setting ~ '`.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_key_not_in_table(missing, setting) %}
+  {% do return(
+    'The ' ~ setting ~ ' ' ~ sparkevolve.listed(missing) ~ ' is not a column of the table. '
+    ~ 'Set `on_schema_change: append_new_columns_preserve` to add it, or change the `' ~ setting ~ '`.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_key_not_comparable(path, type, setting) %}
+  {% do return(
+    'The ' ~ setting ~ ' ' ~ path.text ~ ' is of type ' ~ sparkevolve.type_text(type) ~ ', and Spark cannot compare '
+    ~ 'maps: no row can be found by it. Change the `' ~ setting ~ '`, or return another column from the model, such as '
+    ~ '`to_json(' ~ path.text ~ ')`, and use that.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_no_such_column(names, setting, is_renamed) %}
+  {% do return(
+    '`' ~ setting ~ '` names ' ~ sparkevolve.listed(names) ~ ', '
+    ~ ('which `column_renames` renames' if is_renamed else 'which neither the table nor the model has') ~ '. '
+    ~ ('Use the new name in `' ~ setting ~ '`.' if is_renamed else 'Change `' ~ setting ~ '`.')
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_other_partitions(configured, actual) %}
+  {% do return(
+    'The model is partitioned by ' ~ (configured | join(', ') or 'nothing') ~ ' and the table by '
+    ~ (actual | join(', ') or 'nothing') ~ ': to overwrite the partitions that the batch has rows for would replace '
+    ~ 'other rows than the model means. Make `partition_by` what the table is partitioned by, change the table with '
+    ~ '`ALTER TABLE … ADD, DROP or REPLACE PARTITION FIELD`, or take `partition_by` away if the whole table is to be '
+    ~ 'overwritten.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_removed_not_null(path, switch) %}
+  {% do return(
+    'Column ' ~ path.text ~ ' is NOT NULL in the table, and the model no longer returns it, so it cannot be padded '
+    ~ 'with NULL. Return it from the model again, or ' ~ sparkevolve.turn_on(switch) ~ ' to make it optional.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_null_in_not_null(path, switch) %}
+  {% do return(
+    'Column ' ~ path.text ~ ' is NOT NULL in the table, and the batch may hold a NULL in it. Keep NULLs out of it in '
+    ~ 'the model, or ' ~ sparkevolve.turn_on(switch) ~ ' to make it optional.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_identifier_field(path) %}
+  {% do return(
+    'Column ' ~ path.text ~ ' is an identifier field of the table, which cannot be NULL, and the model does not return '
+    ~ 'a value for it in each row. Return it from the model, or take it out of the identifier fields '
+    ~ '(ALTER TABLE ... DROP IDENTIFIER FIELDS ' ~ path.text ~ ').'
+  ) %}
+{% endmacro %}
+
+
+{# Two types of which the table's cannot hold the model's values. A key of another name that is NULL in old rows would
+   find none of them: a key's is named with its setting. #}
+{% macro refuse_type_differs(path, old, new, why='', key_setting='') %}
+  {% set in_table = sparkevolve.type_text(old) %}
+  {% do return(
+    'Column ' ~ path.text ~ ' is ' ~ in_table ~ ' in the table, and the model returns ' ~ sparkevolve.type_text(new)
+    ~ '.' ~ why ~ ' Cast it to ' ~ in_table ~ ' in the model, or return it under a new name, fill that for old rows'
+    ~ (', make that the `' ~ key_setting ~ '`,' if key_setting else ',') ~ ' and retire the old name.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_widening_off(path, old, new, switch) %}
+  {% do return(sparkevolve.refuse_type_differs(
+    path, old, new, ' It could be widened, but ' ~ sparkevolve.is_off(switch) ~ '.'
+  )) %}
+{% endmacro %}
+
+
+{% macro refuse_nested_off(path, old, new, switch) %}
+  {% do return(sparkevolve.refuse_type_differs(
+    path, old, new, ' The fields in it differ, and ' ~ sparkevolve.is_off(switch) ~ '.'
+  )) %}
+{% endmacro %}
+
+
+{% macro refuse_map_key_differs(path, old, new) %}
+  {% do return(sparkevolve.refuse_type_differs(path, old, new, ' The keys of a map cannot evolve.')) %}
+{% endmacro %}
+
+
+{% macro refuse_rename_both_exist(old, new) %}
+  {% set name = sparkevolve.quote(new) %}
+  {% do return(
+    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ name ~ ', and the table has both. Rows may have values in '
+    ~ 'either of them. Take the rename out of the configuration to go on with both; or bring the values of ' ~ name
+    ~ ' into ' ~ old.text ~ ' with UPDATE where they are missing, drop ' ~ name ~ ' with ALTER TABLE, and run again.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_rename_twice(old, new, other, other_new) %}
+  {% do return(
+    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ sparkevolve.quote(new) ~ ', and ' ~ other.text ~ ' to become '
+    ~ sparkevolve.quote(other_new) ~ '. Leave one of the two in the configuration.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_rename_old_returned(old, new) %}
+  {% do return(
+    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ sparkevolve.quote(new) ~ ', and the model still returns the '
+    ~ 'old name. Return it under the new name from the model.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_rename_path_taken(old, new, obstacles) %}
+  {% set first = sparkevolve.first_obstacle(obstacles) %}
+  {% do return(
+    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ sparkevolve.quote(new) ~ ', but '
+    ~ sparkevolve.holder_text(first.by) ~ ' ' ~ sparkevolve.path_of(first.names).text
+    ~ ', and Iceberg cannot hold both. Give it another new name, in the configuration and in the model.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_unmappable(path, type) %}
+  {% do return(
+    'The model returns ' ~ path.text ~ ' of the type ' ~ type ~ ', which Iceberg cannot store, and `unmappable_types` '
+    ~ "is 'fail'. Cast it in the model."
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_window_within_a_day(name, start, end) %}
+  {% do return(
+    'The event_time ' ~ sparkevolve.quote(name) ~ ' is a date, and this batch is of the time from ' ~ start ~ ' to '
+    ~ end ~ ' UTC, which begins or ends within a day: its rows cannot be told from those of the rest of the day. Use a '
+    ~ '`batch_size` of a day or longer and whole days for `--event-time-start` and `--event-time-end`, or return a '
+    ~ 'timestamp.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_event_time_is_no_time(name, type) %}
+  {% do return(
+    'The event_time ' ~ sparkevolve.quote(name) ~ ' is of type ' ~ type ~ ', by which the rows of a batch cannot be '
+    ~ 'found. Return it as a timestamp, or as a date.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_frozen_schema(node, changes) %}
+  {% do return(
+    '`sparkevolve_freeze_schema` is true in this run, and ' ~ node ~ " would change the table's schema: "
+    ~ changes | join('; ') ~ '. Let the model return the columns that the table has, or run it without this variable.'
+  ) %}
+{% endmacro %}
