@@ -123,12 +123,13 @@
 
 
 {# Two types of which the table's cannot hold the model's values. A key of another name that is NULL in old rows would
-   find none of them: a key's is named with its setting. #}
+   find none of them: a key's is named with its setting. Types that differ in what may be NULL alone have one text. #}
 {% macro refuse_type_differs(path, old, new, why='', key_setting='') %}
-  {% set in_table = sparkevolve.type_text(old) %}
+  {% set in_table, in_batch = sparkevolve.type_text(old), sparkevolve.type_text(new) %}
   {% do return(
-    'Column ' ~ path.text ~ ' is ' ~ in_table ~ ' in the table, and the model returns ' ~ sparkevolve.type_text(new)
-    ~ '.' ~ why ~ ' Cast it to ' ~ in_table ~ ' in the model, or return it under a new name, fill that for old rows'
+    'Column ' ~ path.text ~ ' is ' ~ in_table ~ ' in the table, and the model returns ' ~ in_batch ~ '.' ~ why
+    ~ (' Return it' if in_table == in_batch else ' Cast it to ' ~ in_table ~ ' in the model, or return it')
+    ~ ' under a new name, fill that for old rows'
     ~ (', make that the `' ~ key_setting ~ '`,' if key_setting else ',') ~ ' and retire the old name.'
   ) %}
 {% endmacro %}

@@ -1,4 +1,4 @@
-"""The macros of the dbt package that read and write names and types, held equal to the adapter's functions."""
+"""The package's macros that read and write names and types, held equal to the adapter's functions."""
 
 from collections.abc import Iterator
 from itertools import count
@@ -117,7 +117,9 @@ def test_what_is_no_type_is_read_as_the_adapter_reads_it(text: str) -> None:
     assert PURE.parse_type(text) == (None if expected is None else as_dict(expected))
 
 
-@pytest.mark.parametrize("name", ["a b", "a:b", "::", "a,b", "a<b", ">", "struct<", "array<int>", "x: int", ""])
+@pytest.mark.parametrize(
+    "name", ["a b", "a:b", "::", "a,b", "a<b", ">", "struct<", "array<int>", "x: int", ""]
+)
 def test_odd_names_are_read(name: str) -> None:
     type_ = Struct((("first", Leaf("string")), (name, Array(Leaf("void"))), ("last", Leaf("decimal(10,2)"))))
     assert PURE.parse_type(written(type_)) == as_dict(type_)
@@ -186,7 +188,10 @@ def test_types_are_written_and_compared_as_the_adapter_does(pair: Any) -> None:
 
 
 def test_fields_are_numbered_from_the_outside_in() -> None:
-    fields = [PURE.field("a", PURE.parse_type("struct<x:int,y:array<int>>")), PURE.field("b", PURE.leaf("int"))]
+    fields = [
+        PURE.field("a", PURE.parse_type("struct<x:int,y:array<int>>")),
+        PURE.field("b", PURE.leaf("int")),
+    ]
     PURE.numbered(fields)
     found: dict[str, int] = {}
     waiting, numbers = list(fields), count(1)

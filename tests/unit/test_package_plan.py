@@ -1,0 +1,276 @@
+"""The package's planner, held equal to the adapter's: the same changes, SQL, warnings and refusals."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import assume, currently_in_test_context, event, given
+from hypothesis import strategies as st
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BinaryType,
+    FixedType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+    TimeType,
+    UUIDType,
+)
+
+from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.types import fields_within
+from tests.unit.helpers import array, columns, mapping, struct
+from tests.unit.package_macros import PURE, as_macros_see, normal
+from tests.unit.strategies import (
+    MASKS,
+    NAMES,
+    any_pairs,
+    loads,
+    nested_loads,
+    nested_pairs,
+    recase,
+    rule,
+)
+
+SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
+
+
+def seen_by_spark(schema: Schema) -> Schema:
+    """Return a schema without what Spark does not show: uuid is string to it, and fixed is binary.
+
+    That is the first row of the package's table of losses.
+    """
+
+    def seen(type_: IcebergType) -> IcebergType:
+        if isinstance(type_, StructType):
+            return StructType(*map(seen_field, type_.fields))
+        if isinstance(type_, ListType):
+            inner = seen(type_.element_type)
+            return ListType(type_.element_id, inner, element_required=type_.element_required)
+        if isinstance(type_, MapType):
+            key, value = seen(type_.key_type), seen(type_.value_type)
+            return MapType(type_.key_id, key, type_.value_id, value, value_required=type_.value_required)
+        return {UUIDType: StringType(), FixedType: BinaryType()}.get(type(type_), type_)  # type: ignore[call-overload,no-any-return]
+
+    def seen_field(f: NestedField) -> NestedField:
+        return NestedField(f.field_id, f.name, seen(f.field_type), required=f.required, doc=f.doc)
+
+    fields = map(seen_field, schema.fields)
+    return Schema(*fields, identifier_field_ids=schema.identifier_field_ids)
+
+
+def as_mapping(policy: Policy, table: Schema) -> dict[str, Any]:
+    """Return a policy as the macros have it."""
+    return {
+        "add_columns": policy.add_columns,
+        **{name: getattr(policy, name) for name in SWITCHES},
+        "unique_key": list(policy.unique_key),
+        "key_setting": policy.key_setting,
+        "renames": dict(policy.renames),
+        "docs": None if policy.docs is None else dict(policy.docs),
+        "columns_without_null": list(policy.columns_without_null),
+        "frozen": list(policy.frozen),
+        "identifiers": list(table.identifier_field_ids),
+        "partition_names": dict(policy.facts.partition_names),
+        "partition_sources": list(policy.facts.partition_sources),
+    }
+
+
+_SAME_TEXT = re.compile(
+    r" is (.*) in the table, and the model returns (.*?)\.(?= (?:The|It|Return))", re.DOTALL
+)
+
+
+def said(refusal: str) -> str:
+    """Return a refusal without the types that differ only in what may be NULL in them.
+
+    Both have one text in Spark's words: the adapter shows Iceberg's own, and the package Spark's.
+    """
+    if "Cast it to" in refusal:
+        return refusal
+    return _SAME_TEXT.sub(" is … in the table, and the model returns ….", refusal)
+
+
+def by_adapter(plan: EvolutionPlan) -> dict[str, Any]:
+    """Return all that a plan says and writes."""
+    return {
+        "changes": [str(change) for change in plan.changes],
+        "columns": [
+            (
+                *(column.name, column.source, column.may_keep),
+                *(normal(column.render("S", previous)) for previous in (None, "P")),
+            )
+            for column in plan.columns
+        ],
+        "unique_key": list(plan.unique_key),
+        **{
+            name: [names.path_text(path) for path in getattr(plan, name)]
+            for name in ("removed", "padded_inside", "ignored")
+        },
+        "warnings": list(plan.warnings),
+        "refusals": [said(str(refusal)) for refusal in plan.refusals],
+    }
+
+
+def by_package(table: Schema, batch: Schema, policy: Policy) -> dict[str, Any]:
+    """Return the same of the plan that the macros make."""
+    plan = PURE.plan_evolution(
+        as_macros_see(table.fields), as_macros_see(batch.fields), as_mapping(policy, table)
+    )
+    return {
+        "changes": [change["text"] for change in plan["changes"]],
+        "columns": [
+            (
+                *(column["name"], column["source"], PURE.may_keep(column["projection"])),
+                *(PURE.render_column(column, "S", previous) for previous in (None, "P")),
+            )
+            for column in plan["columns"]
+        ],
+        "unique_key": plan["unique_key"],
+        **{name: [path["text"] for path in plan[name]] for name in ("removed", "padded_inside", "ignored")},
+        "warnings": plan["warnings"],
+        "refusals": [said(refusal) for refusal in plan["refusals"]],
+    }
+
+
+def check(table: Schema, batch: Schema, policy: Policy) -> None:
+    table = seen_by_spark(table)
+    expected = by_adapter(plan_evolution(table, batch, policy))
+    if currently_in_test_context():
+        event("refused" if expected["refusals"] else "changed" if expected["changes"] else "loaded")
+    assert by_package(table, batch, policy) == expected
+
+
+def has_time(schema: Schema) -> bool:
+    # Spark cannot even open a table that has one.
+    return any(isinstance(f.field_type, TimeType) for _, f in fields_within(schema.as_struct()))
+
+
+@st.composite
+def policies(draw: st.DrawFn, table: Schema, batch: Schema) -> Policy:
+    fields = [f for _, f in fields_within(table.as_struct())]
+    ids = [f.field_id for f in fields]
+    texts = [names.path_text(path) for path, _ in fields_within(table.as_struct())]
+    plain = [".".join(path) for path, _ in fields_within(table.as_struct())]
+    old = st.sampled_from([*texts, *plain, "a", "no.such", "a..b"]) | NAMES
+    new_names = [f.name for _, f in fields_within(batch.as_struct())]
+    new = st.sampled_from([*new_names, "`a``b`", "_pos", "x"]) | NAMES
+    known = [f.name for f in (*table.fields, *batch.fields)]
+    key = st.builds(recase, st.sampled_from([*known, "k"]), MASKS)
+    switches = {name: draw(st.integers(0, 3)) > 0 for name in SWITCHES}
+    docs = st.dictionaries(
+        st.sampled_from(known or ["x"]).map(str.lower), st.text(max_size=4) | st.just("it's")
+    )
+    return Policy(
+        add_columns=draw(st.integers(0, 3)) > 0,
+        **switches,
+        unique_key=tuple(draw(st.lists(key, max_size=2))),
+        key_setting=draw(st.sampled_from(("unique_key", "event_time"))),
+        renames=draw(st.dictionaries(old, new, max_size=2)) if draw(st.booleans()) else {},
+        docs=draw(st.none() | docs),
+        columns_without_null=frozenset(
+            draw(st.lists(st.sampled_from(known or ["x"]).map(str.lower), max_size=3))
+        ),
+        frozen=frozenset(name for name, is_on in switches.items() if not is_on and draw(st.booleans())),
+        facts=TableFacts(
+            partition_names=draw(
+                st.dictionaries(
+                    st.sampled_from([*plain, *known, "x"]).map(str.lower),
+                    st.none() | st.sampled_from(ids or [1]),
+                    max_size=2,
+                )
+            ),
+            partition_sources=frozenset(draw(st.lists(st.sampled_from(ids or [1]), max_size=2))),
+        ),
+    )
+
+
+@rule
+@given(st.data(), nested_pairs() | nested_loads())
+def test_nested_columns_are_planned_as_the_adapter_does(
+    data: st.DataObject, pair: tuple[Schema, Schema]
+) -> None:
+    check(*pair, data.draw(policies(*pair)))
+
+
+@rule
+@given(st.data(), loads() | any_pairs())
+def test_odd_names_and_types_are_planned_as_the_adapter_does(
+    data: st.DataObject, pair: tuple[Schema, Schema]
+) -> None:
+    table, batch = pair
+    assume(not has_time(table) and not has_time(batch))
+    check(table, seen_by_spark(batch), data.draw(policies(*pair)))
+
+
+@rule
+@given(st.data(), nested_loads() | loads())
+def test_a_batch_that_can_be_loaded_is_loaded_as_the_adapter_does(
+    data: st.DataObject, pair: tuple[Schema, Schema]
+) -> None:
+    """Without anything that refuses, so that the expressions of nested columns are compared."""
+    table, batch = pair
+    docs = data.draw(st.none() | st.just({f.name.lower(): f"of {f.name}" for f in batch.fields}))
+    check(table, batch, Policy(docs=docs))
+
+
+def identified(schema: Schema, *identifiers: int) -> Schema:
+    return Schema(*schema.fields, identifier_field_ids=list(identifiers))
+
+
+REQUIRED = Schema(
+    NestedField(1, "id", StringType(), required=True),
+    NestedField(
+        2,
+        "s",
+        StructType(NestedField(3, "key", StringType(), required=True), NestedField(4, "v", StringType())),
+        required=True,
+    ),
+)
+
+
+@pytest.mark.parametrize("identifiers", [(), (1,), (3,), (1, 3)])
+@pytest.mark.parametrize("batch", ["v int", "id string, v int", "ID string, S", "s"])
+@pytest.mark.parametrize("relax", [True, False])
+def test_required_columns_are_planned_as_the_adapter_does(
+    identifiers: tuple[int, ...], batch: str, relax: bool
+) -> None:
+    inner = struct(10, v=StringType())
+    wanted = columns(batch, **{name: inner for name in ("s", "S") if name in batch.split(", ")})
+    for without_null in (frozenset[str](), frozenset({"id", "s"})):
+        policy = Policy(relax_not_null=relax, columns_without_null=without_null)
+        check(identified(REQUIRED, *identifiers), wanted, policy)
+
+
+def test_elements_that_are_required_become_optional() -> None:
+    table = columns(
+        "l, m", l=array(10, StringType(), required=True), m=mapping(20, StringType(), StringType())
+    )
+    batch = columns("l, m", l=array(10, StringType()), m=mapping(20, StringType(), StringType()))
+    check(table, batch, Policy())
+
+
+@given(st.lists(NAMES | st.sampled_from(("_pos", "a", "A")), max_size=4), st.lists(NAMES, max_size=2))
+def test_names_of_a_first_run_are_refused_as_the_adapter_does(listed: list[str], keys: list[str]) -> None:
+    for key_setting in ("unique_key", "event_time"):
+        expected = [str(refusal) for refusal in check_source_names(listed, keys, key_setting)]
+        assert PURE.check_source_names(listed, keys, key_setting) == expected
+
+
+def test_an_evolved_table_needs_no_further_change() -> None:
+    table = columns("a int, b int")
+    batch = columns("a bigint, c string")
+    plan = PURE.plan_evolution(
+        as_macros_see(table.fields), as_macros_see(batch.fields), as_mapping(Policy(), table)
+    )
+    assert [change["text"] for change in plan["changes"]] == [
+        "widen `a` from int to bigint",
+        "add column `c` string",
+    ]
+    evolved = columns("a bigint, b int, c string")
+    assert by_package(evolved, batch, Policy())["changes"] == []
