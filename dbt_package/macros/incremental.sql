@@ -1,0 +1,193 @@
+{# What the wrapper in the project calls; see the README of this package. #}
+{% macro incremental() %}
+  {% if sparkevolve.variable_is_on('sparkevolve_plan_only') %}
+    {% do return(sparkevolve.plan_only()) %}
+  {% endif %}
+  {% set full_refresh = should_full_refresh() %}
+  {% set settings = sparkevolve.incremental_settings(full_refresh) %}
+  {% set target_relation = this.incorporate(type='table') %}
+  {% do sparkevolve.freezes_schema() %}
+  {% do run_hooks(pre_hooks) %}
+  {% set existing_relation = load_relation(this) %}
+  {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
+    {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
+  {% else %}
+    {% do sparkevolve.load_existing(target_relation, settings) %}
+  {% endif %}
+  {% do apply_grants(
+    target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, full_refresh)
+  ) %}
+  {% do sparkevolve.store_descriptions(target_relation) %}
+  {% do persist_constraints(target_relation, model) %}
+  {% do run_hooks(post_hooks) %}
+  {% do return({'relations': [target_relation]}) %}
+{% endmacro %}
+
+
+{# Whether a table is created or recreated. #}
+{% macro is_new(existing_relation, settings, full_refresh) %}
+  {% if existing_relation is none or existing_relation.is_view %}
+    {% do return(true) %}
+  {% endif %}
+  {% do return(full_refresh and (settings.full_refresh_schema == 'replace' or not existing_relation.is_iceberg)) %}
+{% endmacro %}
+
+
+{# The first run, or a full refresh that takes the model's columns only. #}
+{% macro create_from_model(target, existing_relation, settings) %}
+  {% set query = sparkevolve.model_query(target, settings) %}
+  {% do sparkevolve.warn_of_notes(target, query) %}
+  {% do sparkevolve.refuse(target, query.refusals) %}
+  {% set sql, staged = query.sql, none %}
+  {% set is_other = existing_relation is not none and (existing_relation.is_view or not existing_relation.is_iceberg) %}
+  {% if settings.audits or is_other %}
+    {# The model may read what is there, and may fail, so its rows are staged before the old relation goes. #}
+    {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 0) %}
+    {% do sparkevolve.stage(staged, sql) %}
+    {% do sparkevolve.check_audits_staged(target, staged, query, settings) %}
+    {% set sql = 'select * from ' ~ staged %}
+  {% endif %}
+  {% if existing_relation is not none %}
+    {% do sparkevolve.warn_of_replacement(target, existing_relation, query) %}
+    {% if is_other %}
+      {% do adapter.drop_relation(existing_relation) %}
+    {% endif %}
+  {% endif %}
+  {% do sparkevolve.execute(sparkevolve.create_statement(target, sql, existing_relation is not none, settings), 'main') %}
+  {% if staged is not none %}
+    {% do sparkevolve.drop_staged(staged) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro check_audits_staged(target, staged, query, settings) %}
+  {% if settings.audits %}
+    {% set columns = [] %}
+    {% for field in query.fields %}
+      {% do columns.append({'name': field.name, 'source': field.name, 'projection': {'kind': 'keep'}}) %}
+    {% endfor %}
+    {% do sparkevolve.check_audits({
+      'target': target | string, 'staged': staged | string, 'settings': settings, 'on_branch': false,
+      'plan': {'unique_key': settings.unique_key, 'columns': columns}
+    }, 'SELECT * FROM ' ~ staged) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
+   connection: a table that was not there is made once all the same. #}
+{% macro create_statement(target, sql, replace, settings) %}
+  {% set properties = dict(sparkevolve.default_properties(settings.tblproperties), **settings.tblproperties) %}
+  {% set pairs = [] %}
+  {% for name, value in properties.items() %}
+    {% do pairs.append(sparkevolve.constant_literal(name, true) ~ ' = ' ~ sparkevolve.constant_literal(value, true)) %}
+  {% endfor %}
+  {% do return(
+    'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg\n' ~ options_clause()
+    ~ '\ntblproperties (' ~ pairs | join(', ') ~ ')\n' ~ sparkevolve.partition_clause(settings) ~ '\n'
+    ~ location_clause() ~ '\n' ~ comment_clause() ~ '\nas\n' ~ sql
+  ) %}
+{% endmacro %}
+
+
+{# What the adapter gives a new table, too. #}
+{% macro default_properties(given) %}
+  {% set found = {'format-version': '2'} %}
+  {% if given.get('format-version', '2') | trim != '1' %}
+    {% for name in ['write.delete.mode', 'write.update.mode', 'write.merge.mode'] %}
+      {% do found.update({name: 'merge-on-read'}) %}
+    {% endfor %}
+  {% endif %}
+  {% do found.update({
+    'write.metadata.delete-after-commit.enabled': 'true', 'write.metadata.previous-versions-max': '100'
+  }) %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{% macro partition_clause(settings) %}
+  {% set terms = [] %}
+  {% for listed in settings.partition_by %}
+    {% for term in sparkevolve.split_terms(listed) %}
+      {% set call = modules.re.match('(\\w+)\\s*\\(((?:.|\\n)*)\\)$', term | trim) %}
+      {% if not call %}
+        {% do terms.append(sparkevolve.name_sql(term)) %}
+      {% else %}
+        {% set arguments = [] %}
+        {% for argument in sparkevolve.split_terms(call.group(2)) %}
+          {% do arguments.append(
+            argument | trim if modules.re.match('[0-9]+$', argument | trim) else sparkevolve.name_sql(argument)
+          ) %}
+        {% endfor %}
+        {% do terms.append(call.group(1) ~ '(' ~ arguments | join(', ') ~ ')') %}
+      {% endif %}
+    {% endfor %}
+  {% endfor %}
+  {% set clauses = [] %}
+  {% if terms %}
+    {% do clauses.append('partitioned by (' ~ terms | join(', ') ~ ')') %}
+  {% endif %}
+  {% if settings.clustered_by and settings.buckets %}
+    {% do clauses.append(
+      'clustered by (' ~ sparkevolve.listed(settings.clustered_by) ~ ') into ' ~ settings.buckets | int ~ ' buckets'
+    ) %}
+  {% endif %}
+  {% do return(clauses | join('\n')) %}
+{% endmacro %}
+
+
+{# The name of a column, or the path of a field, with each part in backticks. What is no path of words and of names in
+   backticks is one name, with whatever is in it. #}
+{% macro name_sql(text) %}
+  {% set stripped = text | trim %}
+  {% set levels = sparkevolve.dotted_levels(stripped) or [] %}
+  {% set parts = [] %}
+  {% for name, is_quoted in levels %}
+    {% if is_quoted or modules.re.match('\\w+$', name) %}
+      {% do parts.append(sparkevolve.quote(name)) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(
+    parts | join('.') if levels and parts | length == levels | length else sparkevolve.quote(stripped)
+  ) %}
+{% endmacro %}
+
+
+{# A full refresh with `replace` takes away what the model no longer returns. #}
+{% macro warn_of_replacement(target, existing_relation, query) %}
+  {% if existing_relation.is_view %}
+    {% do return('') %}
+  {% endif %}
+  {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
+  {% set detected = sparkevolve.sparkevolve__detect_schema_change(query.fields | map(attribute='name') | list, old) %}
+  {% if sparkevolve.freezes_schema() and (detected.new or detected.removed) %}
+    {% do exceptions.raise_compiler_error(sparkevolve.refuse_frozen_schema(
+      model.unique_id, ['drop ' ~ (detected.removed | join(', ') or 'nothing') ~ ', add '
+      ~ (detected.new | join(', ') or 'nothing')]
+    ) ~ ' Nothing was written.') %}
+  {% endif %}
+  {% if detected.removed %}
+    {% do exceptions.warn(
+      'The full refresh of ' ~ target ~ ' takes away the columns that the model no longer returns: '
+      ~ detected.removed | join(', ') ~ ', since full_refresh_schema is `replace`.'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Descriptions of columns are changes of a plan; of a new table all are stored. dbt-spark itself stores each description
+   again in each run, in a commit of its own. #}
+{% macro store_descriptions(target) %}
+  {% set docs = sparkevolve.column_docs() %}
+  {% if docs is not none %}
+    {% set alter = 'ALTER TABLE ' ~ target ~ ' ALTER COLUMN ' %}
+    {% for field in sparkevolve.query_fields(target, 'select * from ' ~ target) %}
+      {% set doc = docs.get(field.name | lower) %}
+      {% if doc and doc != (field.doc or '') %}
+        {% do sparkevolve.execute(
+          alter ~ sparkevolve.quote(field.name) ~ ' COMMENT ' ~ sparkevolve.constant_literal(doc, true)
+        ) %}
+      {% endif %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}

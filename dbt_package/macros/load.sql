@@ -1,0 +1,406 @@
+{# Load a batch into the table that is there: stage, plan, evolve, load on a branch, verify, publish. #}
+
+
+{# The model's query without the semicolon that it may end in. #}
+{% macro compiled_query() %}
+  {% set sql = compiled_code | trim %}
+  {% do return(sql[:-1] | trim if sql[-1:] == ';' else sql) %}
+{% endmacro %}
+
+
+{# The query of the model, checked against its contract if there is one, in names and types that Iceberg can store: `sql`,
+   the stored `fields`, the model's own ones as `returned`, and `notes`. #}
+{% macro model_query(target, settings, table=none) %}
+  {% set sql = sparkevolve.compiled_query() %}
+  {% if config.get('contract').enforced %}
+    {% do get_assert_columns_equivalent(sql) %}
+    {% set sql = get_select_subquery(sql) %}
+  {% endif %}
+  {% set fields = sparkevolve.query_fields(target, sql) %}
+  {% set query = sparkevolve.storable_query(sql, fields, table, settings.column_renames) %}
+  {% do query.update({'returned': fields, 'fields': sparkevolve.numbered(query.fields)}) %}
+  {% do query.update({'refusals': sparkevolve.query_refusals(query, settings)}) %}
+  {% do return(query) %}
+{% endmacro %}
+
+
+{# What is wrong with the names and types that a model returns, whatever its table looks like. #}
+{% macro query_refusals(query, settings) %}
+  {% set names = query.fields | map(attribute='name') | list %}
+  {% set refusals = sparkevolve.check_source_names(names, settings.replacing, settings.key_setting) %}
+  {% do refusals.extend(sparkevolve.window_refusals(query.returned, settings)) %}
+  {% if settings.unmappable_types == 'fail' %}
+    {% for note in query.notes if note.type != 'void' %}
+      {% do refusals.append(sparkevolve.refuse_unmappable(note.path, note.type)) %}
+    {% endfor %}
+  {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# A microbatch whose window cannot be told by the type of its `event_time`. #}
+{% macro window_refusals(fields, settings) %}
+  {% if settings.strategy != 'microbatch' or settings.event_time_start is none or not settings.event_time %}
+    {% do return([]) %}
+  {% endif %}
+  {% for field in fields if field.name | lower == settings.event_time | lower %}
+    {% set type = field.type.text if field.type.kind == 'leaf' else 'a struct, list or map' %}
+    {% set sides = [sparkevolve.utc_text(settings.event_time_start), sparkevolve.utc_text(settings.event_time_end)] %}
+    {% if type == 'date' and not (sides[0].endswith(' 00:00:00') and sides[1].endswith(' 00:00:00')) %}
+      {% do return([sparkevolve.refuse_window_within_a_day(field.name, sides[0], sides[1])]) %}
+    {% elif type not in ['date', 'timestamp', 'timestamp_ntz', 'void'] %}
+      {% do return([sparkevolve.refuse_event_time_is_no_time(field.name, type)]) %}
+    {% endif %}
+  {% endfor %}
+  {% do return([]) %}
+{% endmacro %}
+
+
+{# A moment in UTC, as text: dbt gives the bounds of a batch in UTC, with or without saying so. #}
+{% macro utc_text(moment) %}
+  {% set utc = moment.astimezone(modules.pytz.utc) if moment.tzinfo else moment %}
+  {% do return(utc.strftime('%Y-%m-%d %H:%M:%S') ~ ('.%06d' | format(utc.microsecond) if utc.microsecond else '')) %}
+{% endmacro %}
+
+
+{# Stop before anything is written. #}
+{% macro refuse(target, refusals, changed=[], is_full_refresh=false) %}
+  {% if refusals %}
+    {% set written = 'nothing was written to it' if not changed else (
+      'no row was written to it. This run has changed the table before (' ~ changed | join('; ') ~ '), and that stays'
+    ) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch cannot be loaded into ' ~ target ~ ', and ' ~ written ~ ':\n  * ' ~ refusals | join('\n  * ')
+      ~ ('\nWith `full_refresh_schema: replace` the full refresh takes the model\'s columns as they are, and no others.'
+         if is_full_refresh else '')
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Under `on_schema_change: fail`, columns that only one side has, before the model is computed. #}
+{% macro schema_change_refusals(target, detected, settings, written='nothing was written') %}
+  {% if settings.on_schema_change != 'fail' or settings.is_refreshed or not (detected.new or detected.removed) %}
+    {% do return([]) %}
+  {% endif %}
+  {% do return([
+    'The columns of ' ~ settings.node ~ ' and of its table ' ~ target ~ ' differ, and '
+    ~ "on_schema_change is 'fail', so " ~ written ~ '. In the model only: ' ~ (detected.new | join(', ') or 'none')
+    ~ '. In the table only: ' ~ (detected.removed | join(', ') or 'none') ~ ". Change the model, or set "
+    ~ "on_schema_change to 'append_new_columns_preserve'."
+  ]) %}
+{% endmacro %}
+
+
+{# Descriptions of columns by folded name; none if they are not to be stored. #}
+{% macro column_docs() %}
+  {% if not config.persist_column_docs() %}
+    {% do return(none) %}
+  {% endif %}
+  {% set found = {} %}
+  {% for name, column in model.columns.items() %}
+    {% do found.update({sparkevolve.unquote(name) | lower: column.description or ''}) %}
+  {% endfor %}
+  {% do return(found or none) %}
+{% endmacro %}
+
+
+{# What may be done to a table, see `plan_evolution`. #}
+{% macro policy_of(settings, table, docs, columns_without_null, partition_names={}) %}
+  {% do return({
+    'add_columns': settings.add_columns, 'type_widening': settings.type_widening,
+    'relax_not_null': settings.relax_not_null, 'nested_evolution': settings.nested_evolution,
+    'unique_key': settings.replacing, 'key_setting': settings.key_setting, 'renames': settings.column_renames,
+    'docs': docs, 'columns_without_null': columns_without_null, 'frozen': settings.frozen,
+    'identifiers': table.identifiers, 'partition_sources': sparkevolve.partition_sources(table),
+    'partition_names': partition_names
+  }) %}
+{% endmacro %}
+
+
+{# Plan a batch. What partition fields are called, also those of older specs, is asked only where a name is to be new. #}
+{% macro plan_batch(table, query, settings, columns_without_null) %}
+  {% set docs = sparkevolve.column_docs() %}
+  {% set plan = sparkevolve.plan_evolution(
+    table.fields, query.fields, sparkevolve.policy_of(settings, table, docs, columns_without_null)
+  ) %}
+  {% if plan.changes | selectattr('verb', 'in', ['added', 'renamed']) | list %}
+    {% set names = sparkevolve.partition_names(table) %}
+    {% if names %}
+      {% set plan = sparkevolve.plan_evolution(
+        table.fields, query.fields, sparkevolve.policy_of(settings, table, docs, columns_without_null, names)
+      ) %}
+    {% endif %}
+  {% endif %}
+  {% if not plan.refusals %}
+    {% set refusals = sparkevolve.setting_refusals(plan, table, settings) %}
+    {% set changed = plan.changes | rejectattr('verb', 'equalto', 'described') | map(attribute='text') | list %}
+    {% if changed and sparkevolve.freezes_schema() %}
+      {% do refusals.append(sparkevolve.refuse_frozen_schema(settings.node, changed)) %}
+    {% endif %}
+    {% if refusals %}
+      {% do return(sparkevolve.refused_plan(refusals)) %}
+    {% endif %}
+  {% endif %}
+  {% do return(plan) %}
+{% endmacro %}
+
+
+{# Settings that name columns which the table will not have, or partitions that it has not. #}
+{% macro setting_refusals(plan, table, settings) %}
+  {% set refusals = [] %}
+  {% set known = plan.columns | map(attribute='name') | map('lower') | list %}
+  {% set renamed = [] %}
+  {% for name in settings.column_renames.values() %}
+    {% do renamed.append(sparkevolve.unquote(name) | lower) %}
+  {% endfor %}
+  {% for setting in ['merge_update_columns', 'merge_exclude_columns'] %}
+    {% set unknown = [] %}
+    {% for name in settings[setting] if name | lower not in known %}
+      {% do unknown.append(name) %}
+    {% endfor %}
+    {% if unknown %}
+      {% set not_renamed = unknown | map('lower') | reject('in', renamed) | list %}
+      {% do refusals.append(sparkevolve.refuse_no_such_column(unknown, setting, not not_renamed)) %}
+    {% endif %}
+  {% endfor %}
+  {% if settings.partition_by and settings.strategy == 'insert_overwrite' %}
+    {% set wanted = sparkevolve.wanted_partitions(settings) %}
+    {% set actual = sparkevolve.parse_partitions(table.partitions) %}
+    {% if not sparkevolve.same_partitions(wanted, actual, settings.column_renames) %}
+      {% do refusals.append(sparkevolve.refuse_other_partitions(wanted, actual)) %}
+    {% endif %}
+  {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# `--vars 'sparkevolve_freeze_schema: true'`: the columns of no table may change in this run. #}
+{% macro freezes_schema() %}
+  {% do return(sparkevolve.variable_is_on('sparkevolve_freeze_schema')) %}
+{% endmacro %}
+
+
+{# Whoever misspells a stop wants one. #}
+{% macro variable_is_on(name) %}
+  {% set value = var(name, false) %}
+  {% set word = value | string | trim | lower %}
+  {% if word not in ['true', 'yes', 'on', '1', 'false', 'no', 'off', '0'] %}
+    {% do exceptions.raise_compiler_error(
+      'The variable `' ~ name ~ '` is ' ~ tojson(value) ~ ", which is neither true nor false: give it as `--vars '" ~ name
+      ~ ": true'`, or leave it out. Nothing was built."
+    ) %}
+  {% endif %}
+  {% do return(word in ['true', 'yes', 'on', '1']) %}
+{% endmacro %}
+
+
+{# The name of a staged batch: a run that ends half-way leaves it, and the end of the dbt command finds it by its name. #}
+{% macro staging_relation(target, node_id, attempt) %}
+  {% set token = local_md5(invocation_id ~ '/' ~ node_id ~ '/' ~ attempt)[:12] %}
+  {% do return(target.incorporate(
+    path={'identifier': target.identifier[:200] ~ '__dbt_tmp_' ~ token}, type='table'
+  )) %}
+{% endmacro %}
+
+
+{# Evaluate a query once into a table of its own. dbt-spark sends a statement again after a lost connection, so the table
+   may be there already, whole. #}
+{% macro stage(staged, sql) %}
+  {% do sparkevolve.execute(
+    'create or replace table ' ~ staged ~ " using iceberg tblproperties ('sparkevolve.staged-by' = '" ~ invocation_id
+    ~ "', 'write.wap.enabled' = 'false') as\n" ~ sql, 'stage'
+  ) %}
+{% endmacro %}
+
+
+{% macro drop_staged(staged) %}
+  {% do sparkevolve.execute('drop table if exists ' ~ staged ~ ' purge') %}
+{% endmacro %}
+
+
+{# How many `rows` a staged batch has, and which columns (folded names) hold no NULL, of those where it matters: of the
+   key, and of those that are NOT NULL in the table. #}
+{% macro measure(staged, table, query, settings) %}
+  {% set required = table.fields | selectattr('required') | map(attribute='name') | map('lower') | list %}
+  {% set wanted = required + settings.replacing | map('lower') | list %}
+  {# A rename of this run lets the model return a NOT NULL column under its new name. #}
+  {% for name in settings.column_renames.values() %}
+    {% do wanted.append(sparkevolve.unquote(name) | lower) %}
+  {% endfor %}
+  {% set counted, counts = [], ['cast(count(*) as string)'] %}
+  {% for field in query.fields if field.name | lower in wanted %}
+    {% do counted.append(field.name | lower) %}
+    {% do counts.append(
+      'cast(count_if(DBT_INTERNAL_SOURCE.' ~ sparkevolve.quote(field.name) ~ ' is null) as string)'
+    ) %}
+  {% endfor %}
+  {% set row = sparkevolve.rows('select ' ~ counts | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_SOURCE')[0] %}
+  {% set without_null = [] %}
+  {% for name in counted if row[loop.index] == '0' %}
+    {% do without_null.append(name) %}
+  {% endfor %}
+  {% do return({'rows': row[0] | int, 'columns_without_null': without_null}) %}
+{% endmacro %}
+
+
+{# Load a batch. If another writer commits to the table before the batch is published, all begins again from the table as
+   it is then: what the model has read of it may not be so any more. #}
+{% macro load_existing(target, settings) %}
+  {% set run = namespace(done=false, loads=0, changed=[], lost=0) %}
+  {% for attempt in range(settings.commit_retries + 3) if not run.done %}
+    {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
+    {% set table = sparkevolve.read_table(target) %}
+    {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
+    {% do sparkevolve.check_table(table, settings, on_branch) %}
+    {% do sparkevolve.drop_old_branches(table) %}
+    {% set query = sparkevolve.model_query(target, settings, table.fields) %}
+    {% do sparkevolve.warn_of_notes(target, query) %}
+    {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
+    {% set detected = sparkevolve.sparkevolve__detect_schema_change(
+      query.fields | map(attribute='name') | list, table.fields | map(attribute='name') | list
+    ) %}
+    {% for text in sparkevolve.schema_change_refusals(target, detected, settings) %}
+      {% do exceptions.raise_compiler_error(text) %}
+    {% endfor %}
+    {% do sparkevolve.stage(staged, query.sql) %}
+    {% set batch = sparkevolve.measure(staged, table, query, settings) %}
+    {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
+    {% if plan.refusals %}
+      {% do sparkevolve.drop_staged(staged) %}
+      {% do sparkevolve.refuse(target, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
+    {% endif %}
+    {% for sql in sparkevolve.change_statements(target, plan.changes) %}
+      {% do sparkevolve.execute(sql, 'evolve') %}
+    {% endfor %}
+    {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
+    {% do sparkevolve.log_plan(target, plan, settings) %}
+    {% set run.loads = run.loads + 1 %}
+    {% set load = {
+      'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,
+      'settings': settings, 'on_branch': on_branch, 'columns': query.fields,
+      'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries
+    } %}
+    {% set outcome = sparkevolve.run_load(load) %}
+    {% do sparkevolve.drop_staged(staged) %}
+    {% set run.done = outcome == 'done' %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Which batch of a microbatch model this is. #}
+{% macro window_text(settings) %}
+  {% do return(settings.event_time_start | string if settings.event_time_start is not none else '') %}
+{% endmacro %}
+
+
+{# A name says when the branch was made, so that a later run knows one that was left behind. #}
+{% macro branch_name(attempt) %}
+  {% set token = local_md5(invocation_id ~ '/' ~ model.unique_id ~ '/' ~ attempt ~ '/' ~ modules.datetime.datetime.now())[:12] %}
+  {% do return('sparkevolve_dbt_' ~ sparkevolve.epoch_seconds() ~ '_' ~ token) %}
+{% endmacro %}
+
+
+{% macro epoch_seconds() %}
+  {% set since = modules.datetime.datetime.now(modules.pytz.utc) - modules.datetime.datetime(1970, 1, 1, 0, 0, 0, 0, modules.pytz.utc) %}
+  {% do return(since.total_seconds() | int) %}
+{% endmacro %}
+
+
+{# Two days: no run takes so long. #}
+{% macro retain_minutes() %}
+  {% do return(2880) %}
+{% endmacro %}
+
+
+{# Remove branches that runs have left behind. #}
+{% macro drop_old_branches(table) %}
+  {% for name in table.refs %}
+    {% set found = modules.re.match('sparkevolve_dbt_([0-9]+)_[0-9a-f]+$', name) %}
+    {% if found and sparkevolve.epoch_seconds() - found.group(1) | int > sparkevolve.retain_minutes() * 60 %}
+      {% do log('Removing the branch ' ~ name ~ ' of ' ~ table.relation ~ ', which an earlier run left behind', info=True) %}
+      {% do sparkevolve.execute(sparkevolve.drop_branch(table.relation, name)) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Refuse what cannot be published, before anything is computed. #}
+{% macro check_table(table, settings, on_branch) %}
+  {% if not on_branch %}
+    {% do return('') %}
+  {% endif %}
+  {% if 'IcebergSparkSessionExtensions' not in sparkevolve.spark_setting('spark.sql.extensions', '') %}
+    {% do exceptions.raise_compiler_error(
+      table.relation ~ " cannot be loaded on a branch: this Spark has no `spark.sql.extensions` of Iceberg's, so it knows "
+      ~ 'no CREATE BRANCH. Let whoever runs the server add `org.apache.iceberg.spark.extensions.'
+      ~ "IcebergSparkSessionExtensions` there, or set `publish: direct` in the model (`meta: {sparkevolve: {publish: "
+      ~ "direct}}`), where each statement is visible at once. Nothing was written."
+    ) %}
+  {% endif %}
+  {% if table.properties.get('write.wap.enabled', 'false') | lower == 'true' %}
+    {% for name in ['spark.wap.branch', 'spark.wap.id'] if sparkevolve.spark_setting(name) is not none %}
+      {% do exceptions.raise_compiler_error(
+        'What was loaded for ' ~ table.relation ~ ' could not be published: the table has `write.wap.enabled`, and this '
+        ~ 'session `' ~ name ~ '`, by which what it writes is kept out of the branch. Unset it, or take the property away. '
+        ~ 'Nothing was written.'
+      ) %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}
+
+
+{# A setting of the session; `otherwise` where it is not set. #}
+{% macro spark_setting(name, otherwise=none) %}
+  {% set value = sparkevolve.rows('set ' ~ name)[0][1] %}
+  {% do return(otherwise if value is none or value == '<undefined>' else value) %}
+{% endmacro %}
+
+
+{% macro warn_of_notes(target, query) %}
+  {% for note in query.notes %}
+    {% do exceptions.warn(target ~ ': ' ~ sparkevolve.note_text(note)) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{% macro log_plan(target, plan, settings) %}
+  {% for change in plan.changes %}
+    {% do log(target ~ ': ' ~ change.text, info=True) %}
+  {% endfor %}
+  {% for warning in plan.warnings %}
+    {% do exceptions.warn(target ~ ': ' ~ warning) %}
+  {% endfor %}
+  {% set added = plan.changes | selectattr('verb', 'equalto', 'added') | map(attribute='path') | map(attribute='text') | list %}
+  {% for name in plan.unique_key if sparkevolve.quote(name) in added %}
+    {% do exceptions.warn(
+      target ~ ': the unique_key column ' ~ sparkevolve.quote(name) ~ ' is new. It is NULL in all older rows, so they '
+      ~ 'do not match the batch and stay.'
+    ) %}
+  {% endfor %}
+  {% for path, value in sparkevolve.removed_values(plan, settings).items() %}
+    {% do log(target ~ ': column ' ~ path ~ ' is not in the model, ' ~ value, info=True) %}
+  {% endfor %}
+  {% for path in plan.ignored %}
+    {% do log(
+      target ~ ': column ' ~ path.text ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True
+    ) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# What rows of a run have for each column or field that the model does not return, by its path. #}
+{% macro removed_values(plan, settings) %}
+  {% set keeps = plan.unique_key and (
+    settings.strategy == 'merge' or (settings.strategy == 'delete+insert' and settings.removed_columns == 'keep')
+  ) %}
+  {% set inside = plan.padded_inside | map(attribute='text') | list %}
+  {% set found = {} %}
+  {% for path in plan.removed %}
+    {% do found.update({
+      path.text: 'rows that are replaced keep its value, new ones get NULL' if keeps and path.text not in inside
+                 else 'padded with NULL'
+    }) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}

@@ -1,0 +1,125 @@
+{# `dbt run --vars 'sparkevolve_plan_only: true'`: say what would happen to each incremental model, change nothing. No rows
+   are computed, so a plan assumes that no NULL arrives for a NOT NULL column. Hooks do not run. #}
+{% macro plan_only() %}
+  {% set full_refresh = should_full_refresh() %}
+  {% set settings = sparkevolve.incremental_settings(full_refresh) %}
+  {% set target_relation = this.incorporate(type='table') %}
+  {% set existing_relation = load_relation(this) %}
+  {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
+    {% set plan = sparkevolve.plan_of_new_table(target_relation, existing_relation, settings) %}
+  {% else %}
+    {% set plan = sparkevolve.plan_of_load(target_relation, settings) %}
+  {% endif %}
+  {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else sparkevolve.plan_text(plan), info=True) %}
+  {% if plan.refusals %}
+    {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
+    {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
+  {% endif %}
+  {% do sparkevolve.nothing_run('planned, nothing was changed') %}
+  {% do return({'relations': [target_relation] if existing_relation is not none else []}) %}
+{% endmacro %}
+
+
+{% macro plan_of_new_table(target, existing_relation, settings) %}
+  {% set query = sparkevolve.model_query(target, settings) %}
+  {% set names = query.fields | map(attribute='name') | list %}
+  {% set loses = [] %}
+  {% if existing_relation is not none and not existing_relation.is_view %}
+    {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
+    {% set loses = sparkevolve.sparkevolve__detect_schema_change(names, old).removed %}
+  {% endif %}
+  {% set warnings = [] %}
+  {% for note in query.notes %}
+    {% do warnings.append(sparkevolve.note_text(note)) %}
+  {% endfor %}
+  {% do return({
+    'relation': target | string, 'creates': true, 'columns': names, 'loses': loses, 'warnings': warnings,
+    'refusals': query.refusals
+  }) %}
+{% endmacro %}
+
+
+{% macro plan_of_load(target, settings) %}
+  {% set table = sparkevolve.read_table(target) %}
+  {% set query = sparkevolve.model_query(target, settings, table.fields) %}
+  {% set plan = sparkevolve.refused_plan(query.refusals) %}
+  {% set warnings = [] %}
+  {% if not query.refusals %}
+    {% set names = query.fields | map(attribute='name') | list %}
+    {% set plan = sparkevolve.plan_batch(table, query, settings, names | map('lower') | list) %}
+    {% set detected = sparkevolve.sparkevolve__detect_schema_change(
+      names, table.fields | map(attribute='name') | list
+    ) %}
+    {% do plan.refusals.extend(sparkevolve.schema_change_refusals(target, detected, settings)) %}
+  {% endif %}
+  {% for note in query.notes %}
+    {% do warnings.append(sparkevolve.note_text(note)) %}
+  {% endfor %}
+  {% set projections = [] %}
+  {% for column in plan.columns %}
+    {% do projections.append({
+      'column': column.name, 'expression': sparkevolve.render_column(column, 'DBT_INTERNAL_SOURCE')
+    }) %}
+  {% endfor %}
+  {% do return({
+    'relation': target | string,
+    'changes': plan.changes | map(attribute='text') | list,
+    'projections': projections,
+    'removed': plan.removed | map(attribute='text') | list,
+    'removed_get': sparkevolve.removed_values(plan, settings),
+    'ignored': plan.ignored | map(attribute='text') | list,
+    'warnings': warnings + plan.warnings,
+    'refusals': plan.refusals
+  }) %}
+{% endmacro %}
+
+
+{# A plan as a person reads it, in the words of the adapter. #}
+{% macro plan_text(plan) %}
+  {% set rows = [] %}
+  {% if plan.creates is defined %}
+    {% for name in plan.columns %}
+      {% do rows.append(['column', sparkevolve.quote(name)]) %}
+    {% endfor %}
+    {% for name in plan.loses %}
+      {% do rows.append(['loses', sparkevolve.quote(name)]) %}
+    {% endfor %}
+    {% for text in plan.warnings %}
+      {% do rows.append(['warning', text]) %}
+    {% endfor %}
+    {% for text in plan.refusals %}
+      {% do rows.append(['refused', text]) %}
+    {% endfor %}
+    {% do return(sparkevolve.plan_lines(plan.relation ~ ': would be created from the model', rows)) %}
+  {% endif %}
+  {% set kept = 'rows that are replaced keep its value, new ones get NULL' %}
+  {% for text in plan.changes or ['none'] %}
+    {% do rows.append(['change', text]) %}
+  {% endfor %}
+  {% for path in plan.removed %}
+    {% do rows.append(['keep', path ~ ': ' ~ kept] if plan.removed_get[path] == kept else ['pad', path]) %}
+  {% endfor %}
+  {% for text in plan.ignored %}
+    {% do rows.append(['leave out', text]) %}
+  {% endfor %}
+  {% for text in plan.warnings %}
+    {% do rows.append(['warning', text]) %}
+  {% endfor %}
+  {% for text in plan.refusals %}
+    {% do rows.append(['refused', text]) %}
+  {% endfor %}
+  {% set kind = 'new row' if kept in plan.removed_get.values() | list else 'column' %}
+  {% for projection in plan.projections %}
+    {% do rows.append([kind, sparkevolve.quote(projection.column) ~ ' = ' ~ projection.expression]) %}
+  {% endfor %}
+  {% do return(sparkevolve.plan_lines(plan.relation, rows)) %}
+{% endmacro %}
+
+
+{% macro plan_lines(title, rows) %}
+  {% set lines = [title] %}
+  {% for kind, text in rows %}
+    {% do lines.append('  %-9s  %s' | format(kind, text)) %}
+  {% endfor %}
+  {% do return(lines | join('\n')) %}
+{% endmacro %}

@@ -1,0 +1,313 @@
+{# From a planned batch to rows that readers see. A `load` is a mapping: `target` and `staged` (rendered names), `table`
+   (see `read_table`), `plan`, `batch` (see `measure`), `settings`, the `columns` of the batch, whether it goes
+   `on_branch`, the `branch`, and whether it `is_last`, so that there is no further attempt. #}
+
+
+{# Load a batch and publish it. Returns `done`; `again` if it has to begin again from the table as it is now. #}
+{% macro run_load(load) %}
+  {% set settings = load.settings %}
+  {% if not sparkevolve.is_loaded(load) %}
+    {% do sparkevolve.nothing_run('OK, an empty batch') %}
+    {% do return('done') %}
+  {% endif %}
+  {% set written = sparkevolve.branch_of(load.target, load.branch) if load.on_branch else load.target %}
+  {% if load.on_branch %}
+    {% set age = sparkevolve.epoch_seconds() - load.table.base_ms // 1000 if load.table.base is not none else 0 %}
+    {% do sparkevolve.execute(sparkevolve.create_branch(
+      load.target, load.branch, load.table.base,
+      sparkevolve.retain_minutes() + ((age if age > 0 else 0) // 60)
+    ), 'branch') %}
+  {% endif %}
+  {% do sparkevolve.check_audits_before(load) %}
+  {% set mode = sparkevolve.overwrite_mode(settings) %}
+  {% if mode is not none %}
+    {% do sparkevolve.execute('set spark.sql.sources.partitionOverwriteMode = ' ~ mode) %}
+  {% endif %}
+  {% set statements = sparkevolve.load_statements(load, written) %}
+  {% for sql in statements %}
+    {% do sparkevolve.execute(sql, 'main' if loop.last else 'load_' ~ loop.index0) %}
+  {% endfor %}
+  {% if mode is not none %}
+    {% do sparkevolve.execute('reset spark.sql.sources.partitionOverwriteMode') %}
+  {% endif %}
+  {% if not load.on_branch %}
+    {% do return('done') %}
+  {% endif %}
+  {% do sparkevolve.check_audits_after(load, written) %}
+  {% do return(sparkevolve.publish(load, statements | length)) %}
+{% endmacro %}
+
+
+{# Whether there is anything to do for a batch: an empty one may still replace rows by nothing. Not under `--empty`, where
+   dbt has made what the model reads look empty. #}
+{% macro is_loaded(load) %}
+  {% set settings = load.settings %}
+  {% set replaces = settings.strategy == 'microbatch' or sparkevolve.overwrite_mode(settings) == 'STATIC' %}
+  {% do return(load.batch.rows > 0 or (replaces and not settings.is_sampled_empty)) %}
+{% endmacro %}
+
+
+{# How INSERT OVERWRITE has to work for a strategy, none for one that does not use it. #}
+{% macro overwrite_mode(settings) %}
+  {% if settings.strategy == 'full_refresh' %}
+    {% do return('STATIC') %}
+  {% elif settings.strategy == 'insert_overwrite' %}
+    {% do return('DYNAMIC' if settings.partition_by else 'STATIC') %}
+  {% endif %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{# The statements that load a batch, in order. #}
+{% macro load_statements(load, written) %}
+  {% set settings, plan, staged = load.settings, load.plan, load.staged %}
+  {% if settings.strategy in ['insert_overwrite', 'full_refresh'] %}
+    {% do return([sparkevolve.insert_statement(written, staged, plan.columns, true)]) %}
+  {% endif %}
+  {% set insert = sparkevolve.insert_statement(written, staged, plan.columns) %}
+  {% if settings.strategy == 'microbatch' %}
+    {% set delete = sparkevolve.delete_where(
+      written, [sparkevolve.window_condition(load)] + settings.predicates
+    ) %}
+    {% do return([delete, insert] if load.batch.rows else [delete]) %}
+  {% endif %}
+  {% set key = sparkevolve.load_key(load) %}
+  {% if key is none %}
+    {% do return([insert]) %}
+  {% elif settings.strategy == 'merge' %}
+    {% do return([sparkevolve.merge_statement(
+      written, staged, plan.columns, key, sparkevolve.updated_columns(plan, settings)
+    )]) %}
+  {% elif settings.removed_columns == 'keep' %}
+    {% set insert = sparkevolve.insert_and_keep(written, staged, plan.columns, key, load.target) %}
+  {% endif %}
+  {% do return([sparkevolve.delete_statement(written, staged, key), insert]) %}
+{% endmacro %}
+
+
+{# The key by which a batch finds the rows that it replaces; none if it has none. #}
+{% macro load_key(load) %}
+  {% set names = load.plan.unique_key %}
+  {% if load.settings.strategy not in ['delete+insert', 'merge'] or not names %}
+    {% do return(none) %}
+  {% endif %}
+  {% set with_null, rebuilt = [], [] %}
+  {% for name in names if name | lower not in load.batch.columns_without_null %}
+    {% do with_null.append(name) %}
+  {% endfor %}
+  {% for column in load.plan.columns if column.name in names and column.projection.kind != 'keep' %}
+    {% do rebuilt.append(column) %}
+  {% endfor %}
+  {% do return({
+    'names': names, 'null_safe': with_null | length > 0, 'predicates': load.settings.predicates, 'rebuilt': rebuilt
+  }) %}
+{% endmacro %}
+
+
+{# Names of the columns that a MERGE updates, as the table has them. #}
+{% macro updated_columns(plan, settings) %}
+  {% set only = settings.merge_update_columns | map('lower') | list %}
+  {% set never = (settings.merge_exclude_columns + plan.unique_key) | map('lower') | list %}
+  {% set found = [] %}
+  {% for column in plan.columns if column.name | lower not in never and (not only or column.name | lower in only) %}
+    {% do found.append(column.name) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# The condition that a row is in the window of a microbatch, by the type that the table has for the event time. #}
+{% macro window_condition(load) %}
+  {% set name = load.plan.unique_key[0] %}
+  {% set known = sparkevolve.siblings(load.table.fields) %}
+  {% set field = known.get(name | lower) or sparkevolve.siblings(load.columns)[name | lower] %}
+  {% set sides = [
+    sparkevolve.utc_text(load.settings.event_time_start), sparkevolve.utc_text(load.settings.event_time_end)
+  ] %}
+  {% if field.type.text == 'date' %}
+    {% set sides = [sides[0][:10], sides[1][:10]] %}
+  {% elif field.type.text == 'timestamp' %}
+    {% set sides = [sides[0] ~ '+00:00', sides[1] ~ '+00:00'] %}
+  {% endif %}
+  {% do return(sparkevolve.between(
+    name, sparkevolve.spark_type(field.type), sides[0], sides[1], false, true
+  )) %}
+{% endmacro %}
+
+
+{# Check the audits of what will be the rows, as they are staged: for all strategies but those in which a row of the table
+   gives a part of them. #}
+{% macro check_audits_before(load) %}
+  {% if load.settings.audits and not sparkevolve.mixes_rows(load) %}
+    {% do sparkevolve.check_audits(
+      load,
+      'SELECT\n  ' ~ sparkevolve.select_items(load.plan.columns) ~ '\nFROM ' ~ load.staged ~ ' AS DBT_INTERNAL_SOURCE'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Check the audits of the others on the branch: of all rows that have a key of the batch. #}
+{% macro check_audits_after(load, written) %}
+  {% if load.settings.audits and sparkevolve.mixes_rows(load) %}
+    {% set key = dict(sparkevolve.load_key(load), predicates=[]) %}
+    {% do sparkevolve.check_audits(
+      load,
+      'SELECT *\nFROM ' ~ written ~ ' AS DBT_INTERNAL_DEST\nWHERE ' ~ sparkevolve.key_in_batch(key, load.staged)
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro mixes_rows(load) %}
+  {% set settings = load.settings %}
+  {% do return(load.plan.unique_key | length > 0 and (
+    settings.strategy == 'merge' or (settings.strategy == 'delete+insert' and settings.removed_columns == 'keep')
+  )) %}
+{% endmacro %}
+
+
+{# Refuse rows that do not satisfy an audit, with the number of them and a few examples. #}
+{% macro check_audits(load, rows) %}
+  {% set audits = load.settings.audits %}
+  {% set counts = sparkevolve.rows(sparkevolve.count_violations(rows, audits))[0] %}
+  {% set columns = load.plan.unique_key or (load.plan.columns | map(attribute='name') | list)[:4] %}
+  {% set lines = [] %}
+  {% for audit in audits %}
+    {% set count, examples = counts[loop.index0] | int, [] %}
+    {% for row in (sparkevolve.rows(sparkevolve.some_violations(rows, audit, columns, 3)) if count else []) %}
+      {% set values = [] %}
+      {% for name in columns %}
+        {% set value = row[loop.index0] %}
+        {% do values.append(name ~ ' = ' ~ (value if value is not none else 'NULL')) %}
+      {% endfor %}
+      {% do examples.append(values | join(', ')) %}
+    {% endfor %}
+    {% if count %}
+      {% do lines.append(
+        '  * ' ~ audit ~ ': ' ~ count ~ (' rows' if count != 1 else ' row') ~ ', such as ' ~ examples | join('; ')
+      ) %}
+    {% endif %}
+  {% endfor %}
+  {% if lines %}
+    {% do sparkevolve.give_up(load) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ " was not published, since rows in it do not satisfy the model's audits. The rows "
+      ~ 'of the table are as they were.\n' ~ lines | join('\n')
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Remove what a load has made beside the table. #}
+{% macro give_up(load) %}
+  {% if load.on_branch %}
+    {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+  {% endif %}
+  {% do sparkevolve.drop_staged(load.staged) %}
+{% endmacro %}
+
+
+{# Make what is on the branch visible, if it is what was sent, once, and nobody has committed to the table meanwhile. #}
+{% macro publish(load, sent) %}
+  {% set refs = sparkevolve.read_refs(load.target) %}
+  {% set snapshots = sparkevolve.read_snapshots(load) %}
+  {% set found = sparkevolve.compare_with_sent(load, sent, refs, snapshots) %}
+  {% set main = refs.get('main', {}).get('snapshot') %}
+  {% if found == '' and main == load.table.base %}
+    {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
+    {% set answer = sparkevolve.rows(sparkevolve.fast_forward(catalog, load.target, 'main', load.branch))[0] %}
+    {% do sparkevolve.check_published(load, answer) %}
+    {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+    {% do return('done') %}
+  {% endif %}
+  {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+  {% set why = 'other writers have committed to it meanwhile' if main != load.table.base else found %}
+  {% if load.is_last %}
+    {% do sparkevolve.drop_staged(load.staged) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch was loaded into ' ~ load.target ~ ' ' ~ (load.settings.commit_retries + 1) ~ ' times, and it was not '
+      ~ "published: the last time, " ~ why ~ ". The table's rows are as others have left them, none of this run's is "
+      ~ 'visible. Run the model again when the table is written to less, or set a larger `commit_retries`.'
+    ) %}
+  {% endif %}
+  {% do log(load.target ~ ': ' ~ why ~ ', so the batch is loaded again', info=True) %}
+  {% do return('again') %}
+{% endmacro %}
+
+
+{# The snapshots of a table since a load began, by id: `parent`, `operation`, and the number of records `added`. #}
+{% macro read_snapshots(load) %}
+  {% set found = {} %}
+  {% for row in sparkevolve.rows(
+    "select cast(snapshot_id as string), cast(parent_id as string), operation, summary['added-records'] from "
+    ~ load.target ~ '.snapshots where unix_millis(committed_at) >= ' ~ load.table.base_ms
+  ) %}
+    {% do found.update({row[0]: {
+      'parent': row[1], 'operation': row[2], 'added': row[3] | int if row[3] is not none else 0
+    }}) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# Compare what is on the branch with what was sent: dbt-spark sends a statement again after a lost connection, though the
+   server may have run it, or be running it. Returns what is wrong, empty if nothing is. #}
+{% macro compare_with_sent(load, sent, refs, snapshots) %}
+  {% set head = refs.get(load.branch, {}).get('snapshot') %}
+  {% if head is none %}
+    {% do return('the branch of this run is gone') %}
+  {% endif %}
+  {% set at = namespace(id=head, is_lost=false) %}
+  {% set chain = [] %}
+  {% for _ in range(snapshots | length + 1) if at.id is not none and at.id != load.table.base %}
+    {% if at.id in snapshots %}
+      {% do chain.append(snapshots[at.id]) %}
+      {% set at.id = snapshots[at.id].parent %}
+    {% else %}
+      {% set at.is_lost = true %}
+      {% set at.id = none %}
+    {% endif %}
+  {% endfor %}
+  {% if at.is_lost %}
+    {% do return('its branch does not come from what the run has read') %}
+  {% endif %}
+  {# Spark cuts a branch off an empty table at an empty snapshot. #}
+  {% set made = chain[:-1] if load.table.base is none and chain and chain[-1].added == 0 else chain %}
+  {% if made | length > sent %}
+    {% do return((made | length) ~ ' commits are on its branch, and ' ~ sent ~ ' statements were sent') %}
+  {% endif %}
+  {% set inserts = made | selectattr('operation', 'equalto', 'append') | selectattr('added') | list %}
+  {% if inserts | length > 1 %}
+    {% do return((inserts | length) ~ ' times rows were added on its branch, and one INSERT was sent') %}
+  {% endif %}
+  {% if load.settings.strategy != 'merge' or not load.plan.unique_key %}
+    {% set added = made[0].added if made else 0 %}
+    {% if load.batch.rows != added %}
+      {% do return(added ~ ' rows are on its branch, and the batch has ' ~ load.batch.rows) %}
+    {% endif %}
+  {% endif %}
+  {% do return('') %}
+{% endmacro %}
+
+
+{# See what `main` was when it was moved: Iceberg moves it from any ancestor, though it may have been rolled back to one
+   since this run looked. `main` is at the new head already if the statement was sent twice. #}
+{% macro check_published(load, answer) %}
+  {% set before = answer[1] | string if answer[1] is not none else none %}
+  {% set after = answer[2] | string %}
+  {% if before != load.table.base and before != after %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ ' was published, and somebody has rolled the table back to snapshot '
+      ~ (before or 'none') ~ ' in the moment before: the rows are those of snapshot ' ~ (load.table.base or 'none')
+      ~ ' and of this run. To undo both, roll the table back once more.'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro nothing_run(message) %}
+  {% call noop_statement('main', message, 'OK', 0) %}
+    -- {{ message }}
+  {% endcall %}
+{% endmacro %}

@@ -1,0 +1,227 @@
+{# What Spark is asked about a query, and about a table. Each statement of a Thrift connection can take as long as the
+   profile's `poll_interval`, so there are few. #}
+
+
+{# The rows that a query returns. #}
+{% macro rows(sql) %}
+  {% do return(run_query(sql).rows) %}
+{% endmacro %}
+
+
+{% macro execute(sql, name='sparkevolve') %}
+  {% call statement(name) %}
+    {{ sql }}
+  {% endcall %}
+{% endmacro %}
+
+
+{# The columns that a query returns, with their types and descriptions. DESCRIBE cuts types off after so many fields: only
+   then a second question is needed. #}
+{% macro query_fields(relation, sql) %}
+  {% set names, types, docs = [], [], [] %}
+  {% for row in sparkevolve.rows('describe query select * from (\n' ~ sql ~ '\n) as model_rows') %}
+    {% do names.append(row[0]) %}
+    {% do types.append(row[1]) %}
+    {% do docs.append(row[2]) %}
+  {% endfor %}
+  {% if ' more field' in types | join(' ') and not sparkevolve.check_source_names(names) %}
+    {% set types = sparkevolve.rows(sparkevolve.types_query(sql, names))[0] %}
+  {% endif %}
+  {% set fields = [] %}
+  {% for name in names %}
+    {% set type = sparkevolve.parse_type(types[loop.index0]) %}
+    {% if type is none %}
+      {% do exceptions.raise_compiler_error(
+        'The types that the model of ' ~ relation ~ ' returns cannot be read, since names of fields in them contain '
+        ~ 'colons, commas or brackets in a way that makes them ambiguous: ' ~ types[loop.index0] ~ '. Give these fields '
+        ~ 'other names in the model. Nothing was written.'
+      ) %}
+    {% endif %}
+    {% do fields.append(sparkevolve.field(name, type, false, docs[loop.index0])) %}
+  {% endfor %}
+  {% do return(fields) %}
+{% endmacro %}
+
+
+{# What matters of a table: its `fields`, numbered, `identifiers` (ids), `partitions` (as Spark describes them), its
+   `properties`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`. #}
+{% macro read_table(relation) %}
+  {% do sparkevolve.execute('refresh table ' ~ relation) %}
+  {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
+  {% set ddl = sparkevolve.read_ddl(sparkevolve.rows('show create table ' ~ relation)[0][0], fields) %}
+  {% set refs = sparkevolve.read_refs(relation) %}
+  {% set main = refs.get('main', {}) %}
+  {% do return({
+    'relation': relation, 'fields': fields, 'identifiers': sparkevolve.identifier_ids(fields, ddl.properties),
+    'partitions': ddl.partitions, 'properties': ddl.properties, 'refs': refs,
+    'base': main.get('snapshot'), 'base_ms': main.get('at_ms', 0)
+  }) %}
+{% endmacro %}
+
+
+{# The branches and tags of a table by name, each with its `snapshot`, as text, and when that was made. #}
+{% macro read_refs(relation) %}
+  {% set found = {} %}
+  {% for row in sparkevolve.rows(
+    'select r.name, r.type, cast(r.snapshot_id as string), cast(unix_millis(s.committed_at) as string) from '
+    ~ relation ~ '.refs as r left join ' ~ relation ~ '.snapshots as s on r.snapshot_id = s.snapshot_id'
+  ) %}
+    {% do found.update({row[0]: {
+      'type': row[1], 'snapshot': row[2], 'at_ms': row[3] | int if row[3] is not none else 0
+    }}) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# The ids of the fields that a table is identified by: Iceberg lets none of them be NULL. #}
+{% macro identifier_ids(fields, properties) %}
+  {% set text = properties.get('identifier-fields', '') %}
+  {% set found = [] %}
+  {% if text | length > 2 %}
+    {% set names = text[1:-1].split(',') %}
+    {% do sparkevolve.collect_identifiers(fields, '', names, found) %}
+  {% endif %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{% macro collect_identifiers(fields, parent, names, found) %}
+  {% for field in fields %}
+    {% set path = parent ~ field.name %}
+    {% if path in names %}
+      {% do found.append(field.id) %}
+    {% endif %}
+    {% if field.type.kind == 'struct' %}
+      {% do sparkevolve.collect_identifiers(field.type.fields, path ~ '.', names, found) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Read the text of SHOW CREATE TABLE: mark the fields that are NOT NULL, and return `partitions` and `properties`.
+
+   Names and types are known already, so that the text is only gone along: whatever stands in a description is passed
+   over. Where it cannot be gone along any further, a column counts as optional; a NULL is then Spark's to refuse. #}
+{% macro read_ddl(text, fields) %}
+  {% set start = text.find('(\n  ') %}
+  {% set at = namespace(rest=text[start + 4:], is_lost=start < 0) %}
+  {% for field in fields %}
+    {% set rest = sparkevolve.after_name(at.rest, field.name, ' ') if not at.is_lost else none %}
+    {% set rest = sparkevolve.after_type(rest, field.type) if rest is not none else none %}
+    {% if rest is none %}
+      {% set at.is_lost = true %}
+    {% else %}
+      {% do field.update({'required': rest.startswith(' NOT NULL')}) %}
+      {% set marks = sparkevolve.name_forms(fields[loop.index].name, ' ') if loop.index < fields | length else [] %}
+      {% set at.rest = sparkevolve.after_first(rest, ',\n  ', marks) if marks else rest %}
+      {% set at.is_lost = at.rest is none %}
+    {% endif %}
+  {% endfor %}
+  {% set tail = at.rest if not at.is_lost else text %}
+  {% set properties, partitions = {}, [] %}
+  {% for pair in modules.re.findall("\n  '((?:[^'\\\\]|\\\\.)*)' = '((?:[^'\\\\]|\\\\.)*)'", tail) %}
+    {% do properties.update({pair[0]: pair[1]}) %}
+  {% endfor %}
+  {% set partitioned = modules.re.search('\\)\nUSING [^\n]*\nPARTITIONED BY \\(([^\n]*)\\)\n', tail) %}
+  {% if partitioned %}
+    {% do partitions.extend(sparkevolve.split_terms(partitioned.group(1)) | map("trim")) %}
+  {% endif %}
+  {% set clustered = modules.re.search('\nCLUSTERED BY \\(([^\n]*)\\)\nINTO ([0-9]+) BUCKETS', tail) %}
+  {% if clustered %}
+    {% do partitions.append('bucket(' ~ clustered.group(2) ~ ', ' ~ clustered.group(1) ~ ')') %}
+  {% endif %}
+  {% do return({'partitions': partitions, 'properties': properties, 'is_lost': at.is_lost}) %}
+{% endmacro %}
+
+
+{# How Spark may write a name, with what follows it. #}
+{% macro name_forms(name, end) %}
+  {% do return([name ~ end, sparkevolve.quote(name) ~ end]) %}
+{% endmacro %}
+
+
+{# What follows a name at the beginning of a text; none if that is another name. #}
+{% macro after_name(text, name, end) %}
+  {% for form in sparkevolve.name_forms(name, end) if text.startswith(form) %}
+    {% do return(text[form | length:]) %}
+  {% endfor %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{# What follows the first `separator` that one of a few texts follows, that text included; none if there is none. #}
+{% macro after_first(text, separator, forms) %}
+  {% set at = namespace(passed=0) %}
+  {% for part in text.split(separator) %}
+    {% set rest = text[at.passed:] %}
+    {% if not loop.first and (rest.startswith(forms[0]) or rest.startswith(forms[1])) %}
+      {% do return(rest) %}
+    {% endif %}
+    {% set at.passed = at.passed + part | length + separator | length %}
+  {% endfor %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{# What follows a type that is known, and mark the fields in it that are NOT NULL; none if another type stands there. #}
+{% macro after_type(text, type) %}
+  {% if type.kind == 'leaf' %}
+    {% set found = modules.re.match('[A-Z_]+(?: COLLATE \\w+)?(?:\\([0-9, ]*\\))?', text) %}
+    {% do return(text[found.group(0) | length:] if found else none) %}
+  {% elif type.kind == 'array' %}
+    {% set rest = sparkevolve.after_type(text[6:], type.fields[0].type) if text.startswith('ARRAY<') else none %}
+    {% do return(rest[1:] if rest is not none and rest.startswith('>') else none) %}
+  {% elif type.kind == 'map' %}
+    {% set rest = sparkevolve.after_type(text[4:], type.fields[0].type) if text.startswith('MAP<') else none %}
+    {% set rest = sparkevolve.after_type(rest[2:], type.fields[1].type)
+      if rest is not none and rest.startswith(', ') else none %}
+    {% do return(rest[1:] if rest is not none and rest.startswith('>') else none) %}
+  {% elif not text.startswith('STRUCT<') %}
+    {% do return(none) %}
+  {% endif %}
+  {% set at = namespace(rest=text[7:]) %}
+  {% for field in type.fields %}
+    {% set rest = sparkevolve.after_name(at.rest, field.name, ': ') if at.rest is not none else none %}
+    {% set rest = sparkevolve.after_type(rest, field.type) if rest is not none else none %}
+    {% if rest is not none %}
+      {% do field.update({'required': rest.startswith(' NOT NULL')}) %}
+      {% set rest = rest[9:] if field.required else rest %}
+    {% endif %}
+    {% if rest is none %}
+      {% set at.rest = none %}
+    {% elif loop.last %}
+      {% set end = rest.find("'>") + 1 if rest.startswith(' COMMENT ') else 0 %}
+      {% set at.rest = rest[end + 1:] if rest[end:end + 1] == '>' else none %}
+    {% elif rest.startswith(', ') %}
+      {% set at.rest = rest[2:] %}
+    {% else %}
+      {% set at.rest = sparkevolve.after_first(rest, "', ", sparkevolve.name_forms(type.fields[loop.index].name, ': ')) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(at.rest) %}
+{% endmacro %}
+
+
+{# What stands between the commas that are neither in parentheses nor in backticks. #}
+{% macro split_terms(text) %}
+  {% set terms = [] %}
+  {% set at = namespace(term='', depth=0, is_quoted=false) %}
+  {% for c in text %}
+    {% if c == ',' and at.depth == 0 and not at.is_quoted %}
+      {% do terms.append(at.term) %}
+      {% set at.term = '' %}
+    {% else %}
+      {% if c == '`' %}
+        {% set at.is_quoted = not at.is_quoted %}
+      {% elif c == '(' and not at.is_quoted %}
+        {% set at.depth = at.depth + 1 %}
+      {% elif c == ')' and not at.is_quoted %}
+        {% set at.depth = at.depth - 1 %}
+      {% endif %}
+      {% set at.term = at.term ~ c %}
+    {% endif %}
+  {% endfor %}
+  {% do terms.append(at.term) %}
+  {% do return(terms) %}
+{% endmacro %}

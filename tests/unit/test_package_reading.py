@@ -1,0 +1,209 @@
+"""What the package reads of a table, from Spark's texts, and how it tells that a load is what was sent."""
+
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import pytz
+from dbt_common.exceptions import CompilationError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
+from dbt.adapters.sparkevolve.sql.ddl import name_sql, partition_sql
+from tests.unit.package_macros import PURE, PackageMacros
+
+# As Spark 4.1 and Iceberg 1.11 write it.
+DDL = """CREATE TABLE lake.db.t (
+  id BIGINT NOT NULL COMMENT 'it\\'s,
+  name STRING NOT NULL',
+  `a b.c` STRUCT<x: INT NOT NULL COMMENT 'in, y: INT NOT NULL', \
+`y z`: ARRAY<STRUCT<q: INT NOT NULL>>, m: MAP<STRING, INT>>,
+  name DECIMAL(10,2),
+  `NOT NULL` TIMESTAMP_NTZ)
+USING iceberg
+PARTITIONED BY (days(ts), truncate(4, `a,b`))
+CLUSTERED BY (id)
+INTO 16 BUCKETS
+COMMENT 'PARTITIONED BY (no)'
+LOCATION 'file:///x'
+TBLPROPERTIES (
+  'format-version' = '2',
+  'identifier-fields' = '[id,a b.c.x]',
+  'odd\\'s' = 'a \\\\ b')
+"""
+FIELDS = (
+    ("id", "bigint"),
+    ("a b.c", "struct<x:int,y z:array<struct<q:int>>,m:map<string,int>>"),
+    ("name", "decimal(10,2)"),
+    ("NOT NULL", "timestamp_ntz"),
+)
+
+
+def fields() -> list[dict[str, Any]]:
+    return list(PURE.numbered([PURE.field(name, PURE.parse_type(type_)) for name, type_ in FIELDS]))
+
+
+def required(listed: list[dict[str, Any]], parent: str = "") -> list[str]:
+    found = []
+    for field in listed:
+        path = f"{parent}{field['name']}"
+        found += [path] if field["required"] and field["name"] != "key" else []
+        found += required(field["type"]["fields"], f"{path}/")
+    return found
+
+
+def test_the_ddl_tells_what_is_not_null_and_how_the_table_is_partitioned() -> None:
+    listed = fields()
+    ddl = PURE.read_ddl(DDL, listed)
+    assert required(listed) == ["id", "a b.c/x", "a b.c/y z/element/q"]
+    assert ddl["partitions"] == ["days(ts)", "truncate(4, `a,b`)", "bucket(16, id)"]
+    assert ddl["properties"]["format-version"] == "2"
+    assert ddl["is_lost"] is False
+    ids = PURE.identifier_ids(listed, ddl["properties"])
+    assert ids == [listed[0]["id"], listed[1]["type"]["fields"][0]["id"]]
+
+
+def test_a_text_that_cannot_be_gone_along_leaves_columns_optional() -> None:
+    listed = fields()
+    ddl = PURE.read_ddl(DDL.replace("`a b.c` STRUCT<x", "`a b.c` STRUCT<w"), listed)
+    assert ddl["is_lost"] is True
+    assert required(listed) == ["id"]
+    assert ddl["properties"]["identifier-fields"] == "[id,a b.c.x]"
+    assert PURE.read_ddl("CREATE VIEW x", fields())["is_lost"] is True
+
+
+PARTITIONS = (
+    *(
+        "a",
+        "`A`",
+        "days(ts)",
+        "DAY( ts )",
+        "date(`ts`)",
+        "bucket(4, id)",
+        "bucket(id, 4)",
+        "truncate(4, s.x)",
+    ),
+    *("s.x", "`s`.`x`", "hours(a),b", "years(a, b)", "`a,b`"),
+)
+
+
+@given(
+    st.lists(st.sampled_from(PARTITIONS), max_size=3),
+    st.lists(st.sampled_from(PARTITIONS), max_size=3),
+    st.sampled_from(({}, {"a": "b"}, {"s.x": "Y", "s": "r"}, {"ts": "AT", "`a,b`": "id"})),
+)
+def test_partitions_are_compared_as_the_adapter_does(
+    one: list[str], other: list[str], renames: dict[str, str]
+) -> None:
+    assert PURE.parse_partitions(one) == [str(part) for part in parse_partitions(one)]
+    assert PURE.same_partitions(
+        PURE.parse_partitions(one), PURE.parse_partitions(other), renames
+    ) == same_partitions(parse_partitions(one), parse_partitions(other), renames)
+
+
+@pytest.mark.parametrize("text", ["a", "a b", "a.b", "`a.b`.c", "a..b", "x; drop table t", "`a` b", "1x", ""])
+def test_names_in_ddl_are_quoted_as_the_adapter_does(text: str) -> None:
+    assert PURE.name_sql(text) == name_sql(text)
+
+
+@pytest.mark.parametrize("terms", [["days(ts)", "a b"], ["bucket(4, `x`), y"], ["s.x"], ["a); drop table t"]])
+def test_a_partitioning_is_written_as_the_adapter_does(terms: list[str]) -> None:
+    found = PURE.partition_clause({"partition_by": terms, "clustered_by": [], "buckets": None})
+    assert found == f"partitioned by ({', '.join(partition_sql(terms))})"
+
+
+def test_a_table_without_partitions_has_no_clause() -> None:
+    assert PURE.partition_clause({"partition_by": [], "clustered_by": ["a`b"], "buckets": None}) == ""
+    assert (
+        PURE.partition_clause({"partition_by": [], "clustered_by": ["a`b"], "buckets": 4})
+        == "clustered by (`a``b`) into 4 buckets"
+    )
+
+
+def test_the_time_of_a_window_is_in_utc() -> None:
+    macros = PackageMacros({"modules": SimpleNamespace(pytz=pytz)})
+    assert macros.utc_text(datetime(2024, 1, 2, 3)) == "2024-01-02 03:00:00"
+    at = datetime(2024, 1, 2, 3, 0, 0, 5, timezone(timedelta(hours=2)))
+    assert macros.utc_text(at) == "2024-01-02 01:00:00.000005"
+
+
+# What is on the branch
+
+
+def load(
+    base: str | None = "1", rows: int = 2, strategy: str = "delete+insert", **more: Any
+) -> dict[str, Any]:
+    return {
+        "branch": "b",
+        "table": {"base": base},
+        "batch": {"rows": rows},
+        "settings": {"strategy": strategy},
+        "plan": {"unique_key": ["id"]},
+        **more,
+    }
+
+
+def snapshot(parent: str | None, added: int, operation: str = "append") -> dict[str, Any]:
+    return {"parent": parent, "operation": operation, "added": added}
+
+
+def compared(loaded: dict[str, Any], sent: int, **snapshots: dict[str, Any]) -> str:
+    """Return what is wrong with a branch whose last snapshot is the last of these."""
+    known = {name.removeprefix("s"): values for name, values in snapshots.items()}
+    refs = {"b": {"snapshot": list(known)[-1]}, "main": {"snapshot": "1"}}
+    return str(PURE.compare_with_sent(loaded, sent, refs, known))
+
+
+def test_a_branch_with_what_was_sent_is_published() -> None:
+    assert compared(load(), 2, s1=snapshot(None, 9), s2=snapshot("1", 0, "delete"), s3=snapshot("2", 2)) == ""
+    # The DELETE has found nothing, so there is no snapshot of it.
+    assert compared(load(), 2, s3=snapshot("1", 2)) == ""
+    assert compared(load(strategy="merge"), 1, s3=snapshot("1", 7, "overwrite")) == ""
+    # Spark has cut it off an empty table.
+    assert compared(load(base=None), 2, s2=snapshot(None, 0), s3=snapshot("2", 2)) == ""
+
+
+def test_a_statement_that_ran_twice_is_not_published() -> None:
+    twice = {"s2": snapshot("1", 2), "s3": snapshot("2", 2)}
+    assert compared(load(strategy="append", plan={"unique_key": []}), 1, **twice) == (
+        "2 commits are on its branch, and 1 statements were sent"
+    )
+    assert compared(load(), 2, s2=snapshot("1", 0, "delete"), s3=snapshot("2", 2), s4=snapshot("3", 2)) == (
+        "3 commits are on its branch, and 2 statements were sent"
+    )
+
+
+def test_an_insert_that_ran_twice_beside_a_delete_of_nothing_is_not_published() -> None:
+    # As many snapshots as statements.
+    assert compared(load(), 2, s2=snapshot("1", 2), s3=snapshot("2", 2)) == (
+        "2 times rows were added on its branch, and one INSERT was sent"
+    )
+
+
+def test_a_branch_that_is_not_ours_is_not_published() -> None:
+    assert compared(load(), 2, s3=snapshot("other", 2)) == (
+        "its branch does not come from what the run has read"
+    )
+    assert PURE.compare_with_sent(load(), 2, {}, {}) == "the branch of this run is gone"
+
+
+def test_rows_that_are_missing_are_not_published() -> None:
+    assert compared(load(), 2, s2=snapshot("1", 0, "delete")) == (
+        "0 rows are on its branch, and the batch has 2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_refused"),
+    [("1", "3", False), ("3", "3", False), ("0", "3", True), (None, "3", True)],
+)
+def test_a_roll_back_in_the_last_moment_is_told(before: str | None, after: str, is_refused: bool) -> None:
+    answer = ("main", before, after)
+    loaded = {**load(), "target": "db.t"}
+    if not is_refused:
+        PURE.check_published(loaded, answer)
+        return
+    with pytest.raises(CompilationError, match=f"rolled the table back to snapshot {before or 'none'}"):
+        PURE.check_published(loaded, answer)

@@ -1,0 +1,188 @@
+"""The settings of a model in the package: the adapter's values, defaults and words, under two places."""
+
+from datetime import datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from dbt_common.exceptions import CompilationError
+
+from dbt.adapters.sparkevolve.errors import SparkEvolveError
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from tests.unit.package_macros import PURE, PackageMacros
+
+NODE = "model.case.t"
+WINDOW = {
+    "__dbt_internal_microbatch_event_time_start": datetime(2024, 1, 1),
+    "__dbt_internal_microbatch_event_time_end": datetime(2024, 1, 2),
+}
+SAME = (
+    *("on_schema_change", "merge_update_columns", "merge_exclude_columns", "removed_columns", "publish"),
+    *("audits", "full_refresh_schema", "type_widening", "relax_not_null", "nested_evolution"),
+    *("unmappable_types", "column_renames", "commit_retries", "tblproperties", "partition_by"),
+    *("clustered_by", "event_time", "unique_key", "predicates", "frozen", "is_refreshed", "add_columns"),
+    *("is_sampled_empty", "event_time_start", "event_time_end"),
+)
+
+
+def macros(config: dict[str, Any], full_refresh: bool = False, is_empty: bool = False) -> PackageMacros:
+    return PackageMacros(
+        {
+            "config": config,
+            "model": SimpleNamespace(unique_id=NODE),
+            "flags": SimpleNamespace(FULL_REFRESH=full_refresh, EMPTY=is_empty),
+        }
+    )
+
+
+def by_package(config: dict[str, Any], full_refresh: bool, is_empty: bool) -> dict[str, Any]:
+    return dict(macros(config, full_refresh, is_empty).incremental_settings(full_refresh))
+
+
+def by_adapter(config: dict[str, Any], full_refresh: bool, is_empty: bool) -> IncrementalSettings:
+    return IncrementalSettings.from_config(
+        config, NODE, full_refresh=full_refresh, full_refresh_flag=full_refresh, is_empty=is_empty
+    )
+
+
+def plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+GOOD: list[dict[str, Any]] = [
+    {},
+    {"unique_key": "id"},
+    {"unique_key": ["`a``b`", "B"], "on_schema_change": "append_new_columns_preserve"},
+    {"unique_key": []},
+    {"unique_key": "", "incremental_strategy": "merge"},
+    {"unique_key": "id", "incremental_strategy": None},
+    {"unique_key": "id", "incremental_strategy": "append"},
+    {"unique_key": "id", "on_schema_change": "fail", "type_widening": False},
+    {"unique_key": "id", "incremental_strategy": "merge", "merge_update_columns": "v"},
+    {"unique_key": "id", "incremental_strategy": "merge", "merge_exclude_columns": ["v", "`w`"]},
+    {"incremental_predicates": "a > 1"},
+    {"incremental_predicates": ["a > 1"], "predicates": ["b > 2", "c"]},
+    {"incremental_predicates": []},
+    {"audits": ["a > 1", "b is not null"], "publish": None},
+    {"publish": "direct", "removed_columns": None},
+    {"removed_columns": "keep", "unique_key": "id"},
+    {"full_refresh_schema": "replace", "unmappable_types": "fail", "commit_retries": 0},
+    {"type_widening": False, "relax_not_null": False, "nested_evolution": False},
+    {"column_renames": {"old": "new", "`a.b`.c": "d"}},
+    {"tblproperties": {"a": True, "b": 1, "c": 1.5, "d": "x"}},
+    {"partition_by": "days(ts)", "incremental_strategy": "insert_overwrite"},
+    {"partition_by": ["a", "bucket(4, b)"], "clustered_by": "c", "buckets": 4},
+    {"partitioned_by": ["a"], "partition_by": []},
+    {"incremental_strategy": "microbatch", "event_time": "`at`", **WINDOW},
+    {"incremental_strategy": "microbatch", "event_time": "at", "full_refresh": True, **WINDOW},
+    {"full_refresh": False, "file_format": "iceberg"},
+    {"file_format": None},
+]
+BAD: list[dict[str, Any]] = [
+    {"on_schema_change": "sync_all_columns"},
+    {"on_schema_change": "drop"},
+    {"on_schema_change": None},
+    {"incremental_strategy": "replace"},
+    {"incremental_strategy": 3},
+    {"unique_key": [""]},
+    {"unique_key": " "},
+    {"unique_key": {"a": "b"}},
+    {"unique_key": ["a", 1]},
+    {"merge_update_columns": []},
+    {"merge_update_columns": "a", "merge_exclude_columns": "b", "incremental_strategy": "merge"},
+    {"merge_update_columns": "a", "unique_key": "id"},
+    {"incremental_predicates": {"a": 1}},
+    {"incremental_predicates": [""]},
+    {"audits": 1},
+    {"audits": "a > 1", "publish": "direct"},
+    {"publish": "soon"},
+    {"removed_columns": "drop"},
+    {"removed_columns": "keep", "incremental_strategy": "insert_overwrite"},
+    {"removed_columns": "keep", "incremental_strategy": "microbatch", "event_time": "at", **WINDOW},
+    {"full_refresh_schema": "drop"},
+    {"type_widening": "false"},
+    {"type_widening": None},
+    {"nested_evolution": 1},
+    {"unmappable_types": None},
+    {"column_renames": "a"},
+    {"column_renames": {"a": ""}},
+    {"column_renames": {"a": 1}},
+    {"commit_retries": -1},
+    {"commit_retries": True},
+    {"commit_retries": "4"},
+    {"commit_retries": None},
+    {"tblproperties": ["a"]},
+    {"tblproperties": {"a": None}},
+    {"tblproperties": {"": "x"}},
+    {"partition_by": {"a": 1}},
+    {"partition_by": [""]},
+    {"clustered_by": []},
+    {"event_time": ["a"]},
+    {"event_time": ""},
+    {"incremental_strategy": "microbatch"},
+    {"file_format": "parquet"},
+]
+
+
+@pytest.mark.parametrize("full_refresh", [False, True])
+@pytest.mark.parametrize("is_empty", [False, True])
+@pytest.mark.parametrize("config", GOOD, ids=str)
+def test_settings_are_read_as_the_adapter_does(
+    config: dict[str, Any], full_refresh: bool, is_empty: bool
+) -> None:
+    expected = by_adapter(config, full_refresh, is_empty)
+    found = by_package(config, full_refresh, is_empty)
+    assert {name: found[name] for name in SAME} == {name: plain(getattr(expected, name)) for name in SAME}
+    assert found["strategy"] == str(expected.strategy)
+    assert (found["replacing"], found["key_setting"]) == (
+        list(expected.replacing[0]),
+        expected.replacing[1],
+    )
+
+
+@pytest.mark.parametrize("place", ["plain", "meta"])
+@pytest.mark.parametrize("config", BAD, ids=str)
+def test_settings_are_refused_as_the_adapter_does(config: dict[str, Any], place: str) -> None:
+    with pytest.raises(SparkEvolveError) as expected:
+        by_adapter(config, False, False)
+    ours = {name: value for name, value in config.items() if not name.startswith("__")}
+    others = {name: value for name, value in config.items() if name.startswith("__")}
+    given = config if place == "plain" else {"meta": {"sparkevolve": ours}, **others}
+    with pytest.raises(CompilationError) as found:
+        by_package(given, False, False)
+    assert str(found.value.msg) == str(expected.value.msg)
+
+
+def test_a_setting_under_meta_goes_first() -> None:
+    config = {
+        "publish": "branch",
+        "audits": ["plain"],
+        "meta": {"owner": "me", "sparkevolve": {"publish": "direct", "audits": []}},
+    }
+    found = by_package(config, False, False)
+    assert (found["publish"], found["audits"]) == ("direct", [])
+    # Also one that is null there: it is as if it was not set.
+    config["meta"] = {"sparkevolve": {"publish": None}}
+    assert by_package(config, False, False)["publish"] == "branch"
+
+
+@pytest.mark.parametrize("meta", [None, {}, {"sparkevolve": None}, {"other": {"publish": "soon"}}, "text"])
+def test_what_others_keep_in_meta_is_theirs(meta: object) -> None:
+    assert by_package({"meta": meta}, False, False)["publish"] == "branch"
+
+
+def test_under_meta_a_name_that_is_no_setting_is_refused() -> None:
+    with pytest.raises(CompilationError) as found:
+        by_package({"meta": {"sparkevolve": {"publsh": "direct"}}}, False, False)
+    assert str(found.value.msg).startswith(
+        "`meta.sparkevolve` has `publsh` in model.case.t, which is no setting. Allowed are: "
+        "on_schema_change, incremental_strategy, unique_key, "
+    )
+    with pytest.raises(CompilationError, match=r"meta\.sparkevolve is"):
+        by_package({"meta": {"sparkevolve": ["publish"]}}, False, False)
+
+
+def test_every_setting_of_the_adapter_is_known() -> None:
+    from dbt.adapters.sparkevolve.settings import FILE_FORMAT, SETTINGS
+
+    assert set(PURE.setting_names()) == {setting.key for setting in (*SETTINGS.values(), FILE_FORMAT)}
