@@ -53,7 +53,7 @@
       {% do adapter.drop_relation(existing_relation) %}
     {% endif %}
   {% endif %}
-  {% do sparkevolve.execute(sparkevolve.create_statement(target, sql, existing_relation is not none, settings), 'main') %}
+  {% do sparkevolve.run_statement(sparkevolve.create_statement(target, sql, existing_relation is not none, settings), 'main') %}
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}
   {% endif %}
@@ -184,7 +184,7 @@
     {% for field in sparkevolve.query_fields(target, 'select * from ' ~ target) %}
       {% set doc = docs.get(field.name | lower) %}
       {% if doc and doc != (field.doc or '') %}
-        {% do sparkevolve.execute(
+        {% do sparkevolve.run_statement(
           alter ~ sparkevolve.quote(field.name) ~ ' COMMENT ' ~ sparkevolve.constant_literal(doc, true)
         ) %}
       {% endif %}

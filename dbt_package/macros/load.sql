@@ -207,7 +207,7 @@
 {# Evaluate a query once into a table of its own. dbt-spark sends a statement again after a lost connection, so the table
    may be there already, whole. #}
 {% macro stage(staged, sql) %}
-  {% do sparkevolve.execute(
+  {% do sparkevolve.run_statement(
     'create or replace table ' ~ staged ~ " using iceberg tblproperties ('sparkevolve.staged-by' = '" ~ invocation_id
     ~ "', 'write.wap.enabled' = 'false') as\n" ~ sql, 'stage'
   ) %}
@@ -215,7 +215,7 @@
 
 
 {% macro drop_staged(staged) %}
-  {% do sparkevolve.execute('drop table if exists ' ~ staged ~ ' purge') %}
+  {% do sparkevolve.run_statement('drop table if exists ' ~ staged ~ ' purge') %}
 {% endmacro %}
 
 
@@ -271,7 +271,7 @@
       {% do sparkevolve.refuse(target, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
     {% endif %}
     {% for sql in sparkevolve.change_statements(target, plan.changes) %}
-      {% do sparkevolve.execute(sql, 'evolve') %}
+      {% do sparkevolve.run_statement(sql, 'evolve') %}
     {% endfor %}
     {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
     {% do sparkevolve.log_plan(target, plan, settings) %}
@@ -319,7 +319,7 @@
     {% set found = modules.re.match('sparkevolve_dbt_([0-9]+)_[0-9a-f]+$', name) %}
     {% if found and sparkevolve.epoch_seconds() - found.group(1) | int > sparkevolve.retain_minutes() * 60 %}
       {% do log('Removing the branch ' ~ name ~ ' of ' ~ table.relation ~ ', which an earlier run left behind', info=True) %}
-      {% do sparkevolve.execute(sparkevolve.drop_branch(table.relation, name)) %}
+      {% do sparkevolve.run_statement(sparkevolve.drop_branch(table.relation, name)) %}
     {% endif %}
   {% endfor %}
 {% endmacro %}

@@ -133,7 +133,7 @@
 
 {# A Spark SQL expression of exactly `text`, whatever the settings of the session are: a backslash or a quote in a
    literal depends on `spark.sql.parser.escapedStringLiterals`, and `${` on `spark.sql.variable.substitute`. #}
-{% macro string_literal(text) %}
+{% macro text_literal(text) %}
   {% if not modules.re.search("[\\\\'\\x00-\\x08\\x0b-\\x1f\\x7f]|\\$\\{", text) %}
     {% do return("'" ~ text ~ "'") %}
   {% endif %}

@@ -32,7 +32,7 @@
     {% set inner = value if member.source is none else value ~ '.' ~ sparkevolve.quote(member.source) %}
     {% set before = none if previous is none else previous ~ '.' ~ sparkevolve.quote(member.name) %}
     {% do parts.append(
-      sparkevolve.string_literal(member.name) ~ ', '
+      sparkevolve.text_literal(member.name) ~ ', '
       ~ sparkevolve.render_projection(member.projection, inner, before, depth)
     ) %}
   {% endfor %}

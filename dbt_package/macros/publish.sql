@@ -13,7 +13,7 @@
   {% set written = sparkevolve.branch_of(load.target, load.branch) if load.on_branch else load.target %}
   {% if load.on_branch %}
     {% set age = sparkevolve.epoch_seconds() - load.table.base_ms // 1000 if load.table.base is not none else 0 %}
-    {% do sparkevolve.execute(sparkevolve.create_branch(
+    {% do sparkevolve.run_statement(sparkevolve.create_branch(
       load.target, load.branch, load.table.base,
       sparkevolve.retain_minutes() + ((age if age > 0 else 0) // 60)
     ), 'branch') %}
@@ -21,14 +21,14 @@
   {% do sparkevolve.check_audits_before(load) %}
   {% set mode = sparkevolve.overwrite_mode(settings) %}
   {% if mode is not none %}
-    {% do sparkevolve.execute('set spark.sql.sources.partitionOverwriteMode = ' ~ mode) %}
+    {% do sparkevolve.run_statement('set spark.sql.sources.partitionOverwriteMode = ' ~ mode) %}
   {% endif %}
   {% set statements = sparkevolve.load_statements(load, written) %}
   {% for sql in statements %}
-    {% do sparkevolve.execute(sql, 'main' if loop.last else 'load_' ~ loop.index0) %}
+    {% do sparkevolve.run_statement(sql, 'main' if loop.last else 'load_' ~ loop.index0) %}
   {% endfor %}
   {% if mode is not none %}
-    {% do sparkevolve.execute('reset spark.sql.sources.partitionOverwriteMode') %}
+    {% do sparkevolve.run_statement('reset spark.sql.sources.partitionOverwriteMode') %}
   {% endif %}
   {% if not load.on_branch %}
     {% do return('done') %}
@@ -202,7 +202,7 @@
 {# Remove what a load has made beside the table. #}
 {% macro give_up(load) %}
   {% if load.on_branch %}
-    {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+    {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
   {% endif %}
   {% do sparkevolve.drop_staged(load.staged) %}
 {% endmacro %}
@@ -218,10 +218,10 @@
     {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
     {% set answer = sparkevolve.rows(sparkevolve.fast_forward(catalog, load.target, 'main', load.branch))[0] %}
     {% do sparkevolve.check_published(load, answer) %}
-    {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+    {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
     {% do return('done') %}
   {% endif %}
-  {% do sparkevolve.execute(sparkevolve.drop_branch(load.target, load.branch)) %}
+  {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
   {% set why = 'other writers have committed to it meanwhile' if main != load.table.base else found %}
   {% if load.is_last %}
     {% do sparkevolve.drop_staged(load.staged) %}

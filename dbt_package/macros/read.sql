@@ -8,7 +8,7 @@
 {% endmacro %}
 
 
-{% macro execute(sql, name='sparkevolve') %}
+{% macro run_statement(sql, name='sparkevolve') %}
   {% call statement(name) %}
     {{ sql }}
   {% endcall %}
@@ -46,7 +46,7 @@
 {# What matters of a table: its `fields`, numbered, `identifiers` (ids), `partitions` (as Spark describes them), its
    `properties`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`. #}
 {% macro read_table(relation) %}
-  {% do sparkevolve.execute('refresh table ' ~ relation) %}
+  {% do sparkevolve.run_statement('refresh table ' ~ relation) %}
   {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
   {% set ddl = sparkevolve.read_ddl(sparkevolve.rows('show create table ' ~ relation)[0][0], fields) %}
   {% set refs = sparkevolve.read_refs(relation) %}

@@ -183,27 +183,9 @@
    the greatest value itself does not with `open_end`. #}
 {% macro between(column, type, low, high, or_null=false, open_end=false) %}
   {% set name = 'DBT_INTERNAL_DEST.' ~ sparkevolve.quote(column) %}
-  {% set condition = name ~ ' >= CAST(' ~ sparkevolve.string_literal(low) ~ ' AS ' ~ type ~ ') AND ' ~ name
-    ~ (' < ' if open_end else ' <= ') ~ 'CAST(' ~ sparkevolve.string_literal(high) ~ ' AS ' ~ type ~ ')' %}
+  {% set condition = name ~ ' >= CAST(' ~ sparkevolve.text_literal(low) ~ ' AS ' ~ type ~ ') AND ' ~ name
+    ~ (' < ' if open_end else ' <= ') ~ 'CAST(' ~ sparkevolve.text_literal(high) ~ ' AS ' ~ type ~ ')' %}
   {% do return(condition ~ ' OR ' ~ name ~ ' IS NULL' if or_null else condition) %}
-{% endmacro %}
-
-
-{# The query of a few keys that the batch has several rows of, as texts, with their number. #}
-{% macro repeated_keys(staged, key, limit) %}
-  {% set names, texts, items = [], [], [] %}
-  {% for value in sparkevolve.staged_keys(key, 'DBT_INTERNAL_SOURCE') %}
-    {% set quoted = sparkevolve.quote(key.names[loop.index0]) %}
-    {% do names.append('DBT_INTERNAL_SOURCE.' ~ quoted) %}
-    {% do texts.append('CAST(DBT_INTERNAL_SOURCE.' ~ quoted ~ ' AS STRING)') %}
-    {% do items.append(value ~ ' AS ' ~ quoted) %}
-  {% endfor %}
-  {% set shown = texts | join(', ') %}
-  {% do return(
-    'SELECT ' ~ shown ~ ', count(*)\nFROM (SELECT ' ~ items | join(', ') ~ ' FROM ' ~ staged
-    ~ ' AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE\nGROUP BY ' ~ names | join(', ')
-    ~ '\nHAVING count(*) > 1\nORDER BY ' ~ shown ~ '\nLIMIT ' ~ limit
-  ) %}
 {% endmacro %}
 
 
@@ -259,8 +241,8 @@
 {# Move a branch of a table to the head of another, if that has come from it. #}
 {% macro fast_forward(catalog, table, ref, branch) %}
   {% do return(
-    'CALL ' ~ sparkevolve.quote(catalog) ~ '.system.fast_forward(table => ' ~ sparkevolve.string_literal(table)
-    ~ ', branch => ' ~ sparkevolve.string_literal(ref) ~ ', to => ' ~ sparkevolve.string_literal(branch) ~ ')'
+    'CALL ' ~ sparkevolve.quote(catalog) ~ '.system.fast_forward(table => ' ~ sparkevolve.text_literal(table)
+    ~ ', branch => ' ~ sparkevolve.text_literal(ref) ~ ', to => ' ~ sparkevolve.text_literal(branch) ~ ')'
   ) %}
 {% endmacro %}
 

@@ -134,7 +134,7 @@
       sparkevolve.place_of(rewriter, place, field.name), depth
     ) %}
     {% if found is not none %}
-      {% do parts.append(sparkevolve.string_literal(field.name) ~ ', ' ~ found.sql) %}
+      {% do parts.append(sparkevolve.text_literal(field.name) ~ ', ' ~ found.sql) %}
       {% do fields.append(sparkevolve.field(field.name, found.type)) %}
     {% endif %}
   {% endfor %}

@@ -11,7 +11,7 @@ from pyiceberg.types import DateType, IntegerType, LongType, NestedField, String
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
-from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, branch_statements, dml
+from dbt.adapters.sparkevolve.sql import audit_queries, branch_statements, dml
 from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from dbt.adapters.sparkevolve.sql.storable import storable_query
 from tests.unit.helpers import array, columns, mapping, struct
@@ -77,7 +77,6 @@ def test_statements_are_those_of_the_adapter(
     assert PURE.merge_statement("t", "s", packages, mapped, update) == normal(
         dml.merge_statement("t", "s", adapters, key, update)
     )
-    assert PURE.repeated_keys("s", mapped, 3) == normal(batch_queries.repeated_keys("s", key, 3))
 
 
 @given(st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=3), st.lists(NAMES, min_size=1, max_size=3))

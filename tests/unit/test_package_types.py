@@ -79,7 +79,7 @@ def test_names_are_quoted_and_read_as_the_adapter_does(text: str) -> None:
     assert PURE.unquote(text) == names.unquote(text)
     levels = names.dotted_levels(text)
     assert PURE.dotted_levels(text) == (None if levels is None else [list(level) for level in levels])
-    assert PURE.string_literal(text) == normal(names.string_literal(text))
+    assert PURE.text_literal(text) == normal(names.string_literal(text))
     for substitutes in (False, True):
         literal = names.constant_literal(text, substitutes=substitutes)
         assert PURE.constant_literal(text, substitutes) == literal

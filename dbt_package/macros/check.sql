@@ -1,0 +1,113 @@
+{# `dbt run-operation sparkevolve.check`: what the server and the project have of what this package needs, and what each
+   lack costs. It makes a small table in the target's schema, and drops it. A statement that fails ends it, as dbt lets a
+   macro catch no error: the last line that is shown says what was tried. #}
+{% macro check() %}
+  {% if not execute %}
+    {% do return('') %}
+  {% endif %}
+  {% do sparkevolve.say('dbt ' ~ dbt_version ~ ', target ' ~ target.name ~ ' of type ' ~ target.type) %}
+  {% if target.type != 'spark' %}
+    {% do sparkevolve.say('This package is for dbt-spark. ' ~ (
+      'dbt-sparkevolve does all of it itself, and more.' if target.type == 'sparkevolve' else 'Nothing was asked.'
+    )) %}
+    {% do return('') %}
+  {% endif %}
+  {% set lacks = [] %}
+  {% do sparkevolve.check_project(lacks) %}
+  {% do sparkevolve.check_server(lacks) %}
+  {% do sparkevolve.check_rights(lacks) %}
+  {% do sparkevolve.say(sparkevolve.losses_text()) %}
+  {% if lacks %}
+    {% do exceptions.raise_compiler_error('What is missing:\n  * ' ~ lacks | join('\n  * ')) %}
+  {% endif %}
+  {% do sparkevolve.say('Nothing is missing.') %}
+{% endmacro %}
+
+
+{% macro say(text) %}
+  {% do log('sparkevolve: ' ~ text, info=True) %}
+{% endmacro %}
+
+
+{# The one line for each run that says what a run with the adapter would have beside it. #}
+{% macro losses_text() %}
+  {% do return(
+    'Beside the adapter, the package does without: one commit for all changes of a schema, and its record; warnings on '
+    ~ 'columns that somebody has dropped; tables of uuid and fixed columns under their own types; a clean-up when a node '
+    ~ 'fails. The README of the package has the whole list.'
+  ) %}
+{% endmacro %}
+
+
+{% macro check_project(lacks) %}
+  {% if sparkevolve.has_override() %}
+    {% do sparkevolve.say('The project has the wrapper that hands incremental models to this package') %}
+  {% else %}
+    {% do lacks.append(sparkevolve.override_text(['all incremental models'])) %}
+  {% endif %}
+  {% for node in graph.nodes.values()
+        if node.resource_type == 'model' and node.config.materialized == 'incremental'
+        and (node.config.get('file_format') or 'iceberg') != 'iceberg' %}
+    {% do lacks.append(
+      node.unique_id ~ ' has `file_format: ' ~ node.config.file_format ~ '`: incremental models of this package are '
+      ~ 'Iceberg tables'
+    ) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{% macro check_server(lacks) %}
+  {% do sparkevolve.say('Spark ' ~ sparkevolve.rows('select version()')[0][0]) %}
+  {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
+  {% set class = sparkevolve.spark_setting('spark.sql.catalog.' ~ catalog, '') %}
+  {% do sparkevolve.say('The default catalog is `' ~ catalog ~ '`, ' ~ (class or 'the built-in one')) %}
+  {% if 'iceberg' not in class %}
+    {% do lacks.append(
+      'The catalog `' ~ catalog ~ '` is not one of Iceberg, and dbt-spark knows names of two parts only: set '
+      ~ '`spark.sql.defaultCatalog` on the server, or in `server_side_parameters` of the profile, to an Iceberg catalog. '
+      ~ 'Without it nothing of this package works'
+    ) %}
+  {% endif %}
+  {% if 'IcebergSparkSessionExtensions' in sparkevolve.spark_setting('spark.sql.extensions', '') %}
+    {% do sparkevolve.say("Iceberg's SQL extensions are there: runs are published from branches") %}
+  {% else %}
+    {% do lacks.append(
+      "Iceberg's SQL extensions: add `org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions` to "
+      ~ '`spark.sql.extensions` of the server. Without them there are no branches, and each model needs `publish: direct`: '
+      ~ 'readers see a run half done, and a statement that is sent twice may add rows twice'
+    ) %}
+  {% endif %}
+  {% if sparkevolve.spark_setting('spark.sql.parser.escapedStringLiterals', 'false') == 'true' %}
+    {% do lacks.append(
+      '`spark.sql.parser.escapedStringLiterals` is true: descriptions with quotes or backslashes cannot be stored'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Rights are seen by using them. #}
+{% macro check_rights(lacks) %}
+  {% if lacks %}
+    {% do sparkevolve.say('Rights were not tried, since something is missing') %}
+    {% do return('') %}
+  {% endif %}
+  {% set name = target.schema ~ '.sparkevolve_check_' ~ local_md5(invocation_id)[:12] %}
+  {% set steps = [
+    ['CREATE SCHEMA', 'create schema if not exists ' ~ target.schema],
+    ['CREATE TABLE', 'create or replace table ' ~ name ~ ' using iceberg as select 1 as id'],
+    ['ALTER TABLE, which adds columns', 'alter table ' ~ name ~ ' add columns (`note` string)'],
+    ['SHOW CREATE TABLE', 'show create table ' ~ name],
+    ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60)],
+    ['INSERT into a branch', 'insert into ' ~ sparkevolve.branch_of(name, 'tried') ~ ' select 2, null'],
+    ['DELETE from a branch', 'delete from ' ~ sparkevolve.branch_of(name, 'tried') ~ ' where id = 1'],
+    ['metadata tables', 'select * from ' ~ name ~ '.refs'],
+    ['CALL fast_forward', sparkevolve.fast_forward(
+      sparkevolve.rows('select current_catalog()')[0][0], name, 'main', 'tried'
+    )],
+    ['DROP TABLE', 'drop table ' ~ name ~ ' purge']
+  ] %}
+  {% for what, sql in steps %}
+    {% do sparkevolve.say('Trying ' ~ what ~ ' in the schema ' ~ target.schema) %}
+    {% do sparkevolve.run_statement(sql, 'check') %}
+  {% endfor %}
+{% endmacro %}

@@ -1,0 +1,65 @@
+{# What runs leave behind that end half-way: dbt lets a macro catch no error, and calls nothing of a package when a node has
+   failed. #}
+
+
+{# At the end of a dbt command: the staged batches of models that have failed in it. Branches are removed by the next run
+   of the model, or by `expire_snapshots`, once they are two days old. #}
+{% macro drop_staged_of_failed(results) %}
+  {% if not execute or target.type != 'spark' %}
+    {% do return('') %}
+  {% endif %}
+  {% for result in results %}
+    {% set node = result.node %}
+    {% if node.resource_type == 'model' and node.config.materialized == 'incremental'
+          and result.status | string in ['error', 'partial success'] %}
+      {% for relation in sparkevolve.staged_batches(node.schema, node.alias) %}
+        {% if sparkevolve.staged_by(relation) == invocation_id %}
+          {% do sparkevolve.drop_staged(relation) %}
+        {% endif %}
+      {% endfor %}
+    {% endif %}
+  {% endfor %}
+  {% do return('') %}
+{% endmacro %}
+
+
+{# The tables of a schema that are called like the staged batches of a table, or of any one. #}
+{% macro staged_batches(schema, identifier=none) %}
+  {% set found = [] %}
+  {% for row in sparkevolve.rows('show tables in ' ~ schema) %}
+    {% set parts = row[1].split('__dbt_tmp_') %}
+    {% if parts | length > 1 and modules.re.match('[0-9a-f]{12}$', parts[-1])
+          and (identifier is none or row[1] == identifier[:200] ~ '__dbt_tmp_' ~ parts[-1]) %}
+      {% do found.append(api.Relation.create(schema=schema, identifier=row[1])) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# The dbt command that has staged a batch; none for a table that is somebody else's. #}
+{% macro staged_by(relation) %}
+  {% for row in sparkevolve.rows('show tblproperties ' ~ relation) if row[0] == 'sparkevolve.staged-by' %}
+    {% do return(row[1]) %}
+  {% endfor %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{# `dbt run-operation sparkevolve.clean_up --args '{hours: 48}'`: remove the staged batches in the target's schema that runs
+   have left behind and that nobody has written to for so long. #}
+{% macro clean_up(hours=48) %}
+  {% if not execute %}
+    {% do return('') %}
+  {% endif %}
+  {% for relation in sparkevolve.staged_batches(target.schema) %}
+    {% set last = sparkevolve.rows(
+      'select cast(max(unix_millis(timestamp)) as string) from ' ~ relation ~ '.metadata_log_entries'
+    )[0][0] %}
+    {% if sparkevolve.staged_by(relation) is not none and last is not none
+          and sparkevolve.epoch_seconds() - (last | int) // 1000 > hours * 3600 %}
+      {% do sparkevolve.say('Removing ' ~ relation ~ ', which a run has left behind') %}
+      {% do sparkevolve.drop_staged(relation) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}

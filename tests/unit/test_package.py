@@ -1,0 +1,84 @@
+"""What holds for all macros of the dbt package, also on dbt v2, which cannot be installed here."""
+
+import re
+from pathlib import Path
+
+import dbt.include.spark
+import pytest
+import yaml
+from dbt.context.base import BaseContext
+from dbt.context.providers import ModelContext
+
+from dbt.include.sparkevolve import PACKAGE_PATH
+from tests.unit.package_macros import PACKAGE, macro_names
+
+FILES = sorted((PACKAGE / "macros").rglob("*.sql"))
+TEXT = {path.name: path.read_text(encoding="utf-8") for path in FILES}
+ALL = "\n".join(TEXT.values())
+# What `adapter.` has in dbt-spark, and in dbt v2 for each adapter.
+ADAPTER_METHODS = {"drop_relation", "get_columns_in_relation"}
+# dbt v2 has these three, and dbt-core one more.
+MODULES = {"re", "datetime", "pytz"}
+
+
+def calls(pattern: str) -> set[str]:
+    return set(re.findall(pattern, ALL))
+
+
+def test_only_methods_of_dbt_sparks_own_adapter_are_called() -> None:
+    from dbt.adapters.spark import SparkAdapter
+
+    assert calls(r"\badapter\.(\w+)") == ADAPTER_METHODS
+    assert all(name in SparkAdapter._available_ for name in ADAPTER_METHODS)
+
+
+def test_only_modules_are_used_that_dbt_v2_has() -> None:
+    assert calls(r"\bmodules\.(\w+)") <= MODULES
+
+
+def test_no_pattern_needs_what_other_engines_for_them_lack() -> None:
+    assert not calls(r"\(\?(?!:)[=!<P]")
+    assert calls(r"modules\.re\.(\w+)") <= {"match", "search", "findall"}
+
+
+def test_each_macro_that_is_called_is_there() -> None:
+    assert calls(r"\bsparkevolve\.(\w+)\(") - set(macro_names()) == set()
+
+
+def test_each_macro_is_called_or_is_for_users() -> None:
+    project = (PACKAGE / "dbt_project.yml").read_text(encoding="utf-8")
+    called = calls(r"\bsparkevolve\.(\w+)\(") | set(re.findall(r"sparkevolve\.(\w+)\(", project))
+    assert set(macro_names()) - called == {"check", "clean_up"}
+
+
+def test_no_macro_has_a_name_of_dbts_own() -> None:
+    # In a hook of the package its own go before what dbt has under a name: `execute` would always be true.
+    own = {*BaseContext._context_members_, *ModelContext._context_members_}
+    macros = Path(dbt.include.spark.__path__[0]).parent
+    texts = [path.read_text(encoding="utf-8") for path in macros.rglob("*.sql")]
+    found = {name for text in texts for name in re.findall(r"\{%-?\s*macro\s+(\w+)\s*\(", text)}
+    assert {"execute", "var", "config"} <= own
+    assert "run_query" in found
+    assert set(macro_names()) & (own | found) == set()
+
+
+@pytest.mark.parametrize("text", TEXT.values(), ids=list(TEXT))
+def test_there_are_no_sure_ways_to_other_languages(text: str) -> None:
+    """What dbt v2's Jinja may not have: Python's methods of texts beside a few, and jumps out of loops."""
+    code = re.sub(r"\{#.*?#\}", "", text, flags=re.DOTALL)
+    assert not re.findall(r"\{%-?\s*(?:break|continue)\b", code)
+    methods = set(re.findall(r"\.(encode|decode|translate|isdigit|isalpha|ljust|rjust|zfill|clear)\(", code))
+    assert methods == set()
+
+
+def test_what_both_have_is_written_once() -> None:
+    shared = (PACKAGE / "macros/shared/detect.sql").read_text(encoding="utf-8")
+    adapters = Path(PACKAGE_PATH, "macros/materializations/incremental/schema_change.sql")
+    assert adapters.read_text(encoding="utf-8").startswith(shared)
+
+
+def test_the_guard_runs_before_each_command_that_runs_models() -> None:
+    project = yaml.safe_load((PACKAGE / "dbt_project.yml").read_text(encoding="utf-8"))
+    assert project["name"] == "sparkevolve"
+    assert project["on-run-start"] == ["{{ sparkevolve.require_override() }}"]
+    assert project["require-dbt-version"] == [">=1.10.0", "<3.0.0"]
