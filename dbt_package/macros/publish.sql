@@ -215,6 +215,7 @@
   {% set found = sparkevolve.compare_with_sent(load, sent, refs, snapshots) %}
   {% set main = refs.get('main', {}).get('snapshot') %}
   {% if found == '' and main == load.table.base %}
+    {% do sparkevolve.check_older_partitions(load, refs[load.branch].snapshot) %}
     {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
     {% set answer = sparkevolve.rows(sparkevolve.fast_forward(catalog, load.target, 'main', load.branch))[0] %}
     {% do sparkevolve.check_published(load, answer) %}
@@ -233,6 +234,32 @@
   {% endif %}
   {% do log(load.target ~ ': ' ~ why ~ ', so the batch is loaded again', info=True) %}
   {% do return('again') %}
+{% endmacro %}
+
+
+{# An overwrite of partitions leaves files of an older partitioning in place, and their rows beside the new ones. Which
+   partitioning is the table's now is told by the files that were just written. #}
+{% macro check_older_partitions(load, head) %}
+  {% if sparkevolve.overwrite_mode(load.settings) != 'DYNAMIC' or load.table.base is none %}
+    {% do return('') %}
+  {% endif %}
+  {% set older = [] %}
+  {% for row in sparkevolve.rows(
+    'select cast(spec_id as string) from ' ~ load.target ~ '.files version as of ' ~ load.table.base
+    ~ ' group by spec_id except select cast(data_file.spec_id as string) from ' ~ load.target
+    ~ '.entries version as of ' ~ head ~ ' where status = 1 and snapshot_id = ' ~ head
+  ) %}
+    {% do older.append(row[0]) %}
+  {% endfor %}
+  {% if older %}
+    {% do sparkevolve.give_up(load) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ ' was not published: the table has files from before its partitioning was changed, '
+      ~ 'which an overwrite of partitions leaves in place, so their rows would be there beside the new ones. The rows of '
+      ~ "the table are as they were. Rewrite the files: `CALL … system.rewrite_data_files(table => '" ~ load.target
+      ~ "', options => map('rewrite-all', 'true'))`, or use another strategy."
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 

@@ -76,3 +76,19 @@ def package_factory(
 def project(package_factory: Callable[..., Scenario]) -> Scenario:
     """A project that has the package installed."""
     return package_factory()
+
+
+@pytest.fixture(scope="module")
+def adapter_project(
+    profile_target: dict[str, Any],
+    spark_sql: SqlRunner,
+    catalog_properties: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Scenario]:
+    """A project of the adapter, to compare with."""
+    schema = f"case_{uuid.uuid4().hex[:10]}"
+    folder = tmp_path_factory.mktemp("adapter") / schema
+    lake = load_catalog("lake", **catalog_properties)
+    scenario = Scenario(folder, schema, profile_target, spark_sql, lake)
+    yield scenario
+    scenario.clean_up()

@@ -4,18 +4,16 @@ import pytest
 
 from tests.functional.harness import Scenario
 
+ICEBERG = {"file_format": "iceberg"}
+
 
 @pytest.mark.core
 def test_columns_come_and_go(project: Scenario) -> None:
-    project.model(
-        "select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20", file_format="iceberg"
-    )
+    project.model("select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20", **ICEBERG)
     project.run()
     assert project.rows() == [(1, "a", 10), (2, "b", 20)]
     ids = project.field_ids()
-    project.model(
-        "select 2 as id, cast(1 as bigint) as c, cast('2024-01-01' as date) as d", file_format="iceberg"
-    )
+    project.model("select 2 as id, cast(1 as bigint) as c, date '2024-01-01' as d", **ICEBERG)
     run = project.run()
     assert project.columns() == ["id", "b", "c", "d"]
     assert project.rows()[0] == (1, "a", 10, None)

@@ -1,0 +1,115 @@
+"""A project of ten nodes, run as a job of a hosted dbt would, that evolves three times; and by the adapter too."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import Run, Scenario, sort_rows
+
+ICEBERG = {"file_format": "iceberg"}
+PRESERVE = "append_new_columns"
+# What each model returns in a step; the last one stands for those after it.
+QUERIES: dict[str, list[str]] = {
+    "orders": [
+        "select 1 as id, 'new' as status, cast(10 as int) as amount union all select 2, 'new', 20",
+        "select 2 as id, cast(25 as bigint) as amount, date '2024-01-02' as paid union all select 3, 30, null",
+        "select 3 as ID, 'late' as status, cast('x' as string) as `a note`",
+        "select 4 as id, 'gone' as `STATUS`",
+    ],
+    "events": [
+        "select 1 as id, 'a' as kind",
+        "select 2 as id, 'b' as kind, map('x', 1) as tags",
+        "select cast(3 as bigint) as id",
+        "select 4 as id, null as kind",
+    ],
+    "customers": [
+        "select 1 as id, 'Ann' as name, 'x' as note union all select 2, 'Bob', 'y'",
+        "select 2 as id, 'Rob' as name, 'r@b' as mail",
+        "select 2 as id, 'z' as note union all select 3, 'n'",
+        "select 1 as id, 'Anne' as name",
+    ],
+    "days": [
+        "select date '2024-01-01' as day, 1 as n union all select date '2024-01-02', 2",
+        "select date '2024-01-02' as day, 3 as n, 'x' as why union all select date '2024-01-03', 4, 'y'",
+        "select date '2024-01-03' as day, cast(5 as bigint) as n",
+        "select date '2024-01-01' as day, 'z' as why",
+    ],
+    "hours": [
+        "select id, at, 'one' as v from {{ ref('raw') }}",
+        "select id, at, cast(2 as int) as w from {{ ref('raw') }}",
+        "select id, at, 'three' as v, w from (select *, cast(3 as bigint) as w from {{ ref('raw') }})",
+        "select id, at from {{ ref('raw') }}",
+    ],
+    "kept": [
+        "select 1 as id, 'a' as x, named_struct('p', 1, 'q', 'one') as s union all select 2, 'b', null",
+        "select 1 as id, named_struct('q', 'two', 'r', cast(1.5 as double)) as s",
+        "select 2 as id, 'c' as x union all select 3, 'd'",
+        "select 3 as id, named_struct('p', cast(7 as bigint)) as s",
+    ],
+    "nested": [
+        "select 1 as id, array(named_struct('x', 1, 'y', 'a')) as l, map('k', named_struct('v', 1)) as m",
+        "select 2 as id, array(named_struct('y', 'b', 'z', true)) as l, map('k', named_struct('w', 'w')) as m",
+        "select 3 as id, array(named_struct('x', cast(2 as bigint))) as l",
+        "select 1 as id, named_struct('a', array(1)) as `odd name`",
+    ],
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "orders": {"unique_key": "id"},
+    "events": {"incremental_strategy": "append"},
+    "customers": {"incremental_strategy": "merge", "unique_key": ["ID"], "merge_exclude_columns": ["mail"]},
+    "days": {"incremental_strategy": "insert_overwrite", "partition_by": ["day"]},
+    "hours": {
+        "incremental_strategy": "microbatch",
+        "event_time": "at",
+        "begin": "2024-01-01",
+        "batch_size": "day",
+    },
+    "kept": {"unique_key": "id", "meta": {"sparkevolve": {"removed_columns": "keep"}}},
+    "nested": {"unique_key": "id"},
+}
+RAW = "select 1 as id, timestamp '2024-01-01 10:00:00' as at union all select 2, timestamp '2024-01-02 11:00:00'"
+STEPS = len(QUERIES["orders"])
+
+
+def write(project: Scenario, step: int, is_package: bool) -> None:
+    """Write the project as it is in a step."""
+    project.file("seeds/kinds.csv", "kind,title\na,First\nb,Second\n")
+    project.file(
+        "models/raw.sql",
+        "{{ config(materialized='table', file_format='iceberg', event_time='at') }}\n" + RAW,
+    )
+    project.file("models/latest.sql", "select * from {{ ref('orders') }}\n")
+    for name, queries in QUERIES.items():
+        config = {"on_schema_change": PRESERVE, "unique_key": None, **ICEBERG, **CONFIGS[name]}
+        if not is_package:
+            own = config.pop("meta", {}).get("sparkevolve", {})
+            config |= own
+        project.model(queries[step], name, **config)
+
+
+def job(project: Scenario, *arguments: str) -> Run:
+    window = ["--event-time-start", "2024-01-01", "--event-time-end", "2024-01-03"]
+    run = project.dbt("build", *window, *arguments)
+    assert run.success, run.message or run.log
+    return run
+
+
+@pytest.mark.core
+def test_a_job_has_the_rows_and_columns_of_the_adapter(
+    package_factory: Callable[..., Scenario], adapter_project: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = package_factory()
+    for name, value in (("RUN_ID", "1"), ("JOB_ID", "2"), ("RUN_REASON_CATEGORY", "scheduled")):
+        monkeypatch.setenv(f"DBT_CLOUD_{name}", value)
+    monkeypatch.setenv("DBT_CLOUD_INVOCATION_CONTEXT", "prod")
+    for step in range(STEPS):
+        for scenario, is_package in ((project, True), (adapter_project, False)):
+            write(scenario, step, is_package)
+            job(scenario)
+        for name in QUERIES:
+            where = (step, name)
+            assert (where, project.types(name)) == (where, adapter_project.types(name))
+            assert (where, sort_rows(project.rows(name))) == (where, sort_rows(adapter_project.rows(name)))
+    assert project.tables() == adapter_project.tables()
+    assert all(list(project.table(name).metadata.refs) == ["main"] for name in QUERIES)
