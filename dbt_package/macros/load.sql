@@ -237,8 +237,10 @@
   {% endfor %}
   {% set row = sparkevolve.rows('select ' ~ counts | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_SOURCE')[0] %}
   {% set without_null = [] %}
-  {% for name in counted if row[loop.index] == '0' %}
-    {% do without_null.append(name) %}
+  {% for name in counted %}
+    {% if row[loop.index] == '0' %}
+      {% do without_null.append(name) %}
+    {% endif %}
   {% endfor %}
   {% do return({'rows': row[0] | int, 'columns_without_null': without_null}) %}
 {% endmacro %}

@@ -29,6 +29,8 @@ def stock_target(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Any]:
     """The output of a profile of dbt-spark, without a schema."""
+    # Where its connections begin.
+    load_catalog("lake", **catalog_properties).create_namespace_if_not_exists("default")
     if method == "thrift":
         reached = {"method": "thrift", "port": profile_target["port"], "poll_interval": 0}
         return {"type": "spark", "host": "127.0.0.1", "user": "dbt", "threads": 1, **reached}

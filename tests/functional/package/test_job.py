@@ -1,4 +1,4 @@
-"""A project of ten nodes, run as a job of a hosted dbt would, that evolves three times; and by the adapter too."""
+"""A project of ten nodes that evolves three times, run as a job of a hosted dbt, and by the adapter."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,8 @@ PRESERVE = "append_new_columns"
 QUERIES: dict[str, list[str]] = {
     "orders": [
         "select 1 as id, 'new' as status, cast(10 as int) as amount union all select 2, 'new', 20",
-        "select 2 as id, cast(25 as bigint) as amount, date '2024-01-02' as paid union all select 3, 30, null",
+        "select 2 as id, cast(25 as bigint) as amount, date '2024-01-02' as paid "
+        "union all select 3, 30, null",
         "select 3 as ID, 'late' as status, cast('x' as string) as `a note`",
         "select 4 as id, 'gone' as `STATUS`",
     ],
@@ -49,7 +50,8 @@ QUERIES: dict[str, list[str]] = {
     ],
     "nested": [
         "select 1 as id, array(named_struct('x', 1, 'y', 'a')) as l, map('k', named_struct('v', 1)) as m",
-        "select 2 as id, array(named_struct('y', 'b', 'z', true)) as l, map('k', named_struct('w', 'w')) as m",
+        "select 2 as id, array(named_struct('y', 'b', 'z', true)) as l, "
+        "map('k', named_struct('w', 'w')) as `M`",
         "select 3 as id, array(named_struct('x', cast(2 as bigint))) as l",
         "select 1 as id, named_struct('a', array(1)) as `odd name`",
     ],
@@ -68,7 +70,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "kept": {"unique_key": "id", "meta": {"sparkevolve": {"removed_columns": "keep"}}},
     "nested": {"unique_key": "id"},
 }
-RAW = "select 1 as id, timestamp '2024-01-01 10:00:00' as at union all select 2, timestamp '2024-01-02 11:00:00'"
+RAW = (
+    "select 1 as id, timestamp '2024-01-01 10:00:00' as at "
+    "union all select 2, timestamp '2024-01-02 11:00:00'"
+)
 STEPS = len(QUERIES["orders"])
 
 
