@@ -110,8 +110,8 @@
    be: of the one that is called so. #}
 {% macro partition_names(table) %}
   {% set text = sparkevolve.rows(
-    'select typeof(p.partition) from (select 1 as one) as one_row left join (select * from ' ~ table.relation
-    ~ '.files where false) as p on true'
+    'select typeof(p._partition) from (select 1 as one) as one_row left join (select _partition from ' ~ table.relation
+    ~ ' where false) as p on true'
   ) %}
   {% set type = sparkevolve.parse_type(text[0][0]) %}
   {% set known, found = sparkevolve.siblings(table.fields), {} %}

@@ -140,13 +140,11 @@
     {% endif %}
     {% do known.update({name | lower: true}) %}
     {% set new = returned.get(name | lower) %}
+    {% set after = path if name == old.name and parent.text == renamed.text else sparkevolve.inside(renamed, name) %}
     {% if new is none %}
-      {% set projection = sparkevolve.plan_pad(planner, path, old) %}
+      {% set projection = sparkevolve.plan_pad(planner, path, after, old) %}
     {% else %}
-      {% set projection = sparkevolve.plan_align(
-        planner, path, path if name == old.name and parent.text == renamed.text else sparkevolve.inside(renamed, name),
-        old, new
-      ) %}
+      {% set projection = sparkevolve.plan_align(planner, path, after, old, new) %}
     {% endif %}
     {% do members.append({
       'name': name, 'source': new.name if new is not none else none, 'projection': projection
@@ -155,7 +153,7 @@
       {% set doc = policy.docs.get(name | lower) %}
       {% if doc is not none and doc != (old.doc or '') %}
         {% do planner.changes.append({
-          'verb': 'described', 'path': path, 'doc': doc,
+          'verb': 'described', 'path': path, 'after': after, 'doc': doc,
           'text': 'describe ' ~ path.text ~ ' as ' ~ sparkevolve.constant_literal(doc)
         }) %}
       {% endif %}
@@ -198,7 +196,7 @@
   {% else %}
     {% set docs = planner.policy.docs if planner.policy.docs is not none else {} %}
     {% do planner.changes.append({
-      'verb': 'added', 'path': path, 'type': new.type, 'is_field': parent.names | length > 0,
+      'verb': 'added', 'path': path, 'after': sparkevolve.inside(renamed, new.name), 'type': new.type,
       'doc': none if parent.names else docs.get(new.name | lower),
       'text': 'add ' ~ ('field ' if parent.names else 'column ') ~ path.text ~ ' ' ~ sparkevolve.type_text(new.type)
     }) %}
@@ -208,7 +206,7 @@
 
 {% macro plan_rename(planner, path, renamed, old, name) %}
   {% do planner.changes.append({
-    'verb': 'renamed', 'path': path, 'new_name': name, 'text': 'rename ' ~ path.text ~ ' to ' ~ sparkevolve.quote(name)
+    'verb': 'renamed', 'path': path, 'parent': renamed, 'new_name': name, 'text': 'rename ' ~ path.text ~ ' to ' ~ sparkevolve.quote(name)
   }) %}
   {% do planner.paths.update({'renames': planner.paths.renames + 1}) %}
   {% set obstacles = sparkevolve.take_paths(planner.paths, 'table', renamed, old, name) %}
@@ -219,7 +217,7 @@
 
 
 {# Plan a column or field that the model does not return. #}
-{% macro plan_pad(planner, path, old) %}
+{% macro plan_pad(planner, path, renamed, old) %}
   {% do planner.removed.append(path) %}
   {% if planner.collections %}
     {% do planner.padded_inside.append(path) %}
@@ -231,19 +229,19 @@
     ) %}
   {% endif %}
   {% if old.required %}
-    {% do sparkevolve.plan_relax(planner, path, old, true) %}
+    {% do sparkevolve.plan_relax(planner, path, renamed, old, true) %}
   {% endif %}
   {% do return({'kind': 'pad', 'type': sparkevolve.spark_type(old.type)}) %}
 {% endmacro %}
 
 
-{% macro plan_relax(planner, path, old, is_removed) %}
+{% macro plan_relax(planner, path, renamed, old, is_removed) %}
   {% set identifier = sparkevolve.identifier_in(planner.policy.identifiers, path, old) %}
   {% if identifier is not none %}
     {% do planner.refusals.append(sparkevolve.refuse_identifier_field(identifier)) %}
   {% elif planner.policy.relax_not_null %}
     {% do planner.changes.append({
-      'verb': 'relaxed', 'path': path, 'text': 'let ' ~ path.text ~ ' be NULL'
+      'verb': 'relaxed', 'path': path, 'after': renamed, 'text': 'let ' ~ path.text ~ ' be NULL'
     }) %}
   {% else %}
     {% set switch = sparkevolve.switch('relax_not_null', planner.policy.frozen) %}
@@ -276,7 +274,7 @@
 {% macro plan_align(planner, path, renamed, old, new) %}
   {% if old.required
         and (path.names | length > 1 or new.name | lower not in planner.policy.columns_without_null) %}
-    {% do sparkevolve.plan_relax(planner, path, old, false) %}
+    {% do sparkevolve.plan_relax(planner, path, renamed, old, false) %}
   {% endif %}
   {% do return(sparkevolve.plan_value(planner, path, renamed, old.type, new.type)) %}
 {% endmacro %}
@@ -298,7 +296,7 @@
     )) %}
   {% elif planner.policy.type_widening %}
     {% do planner.changes.append({
-      'verb': 'widened', 'path': path, 'type': new,
+      'verb': 'widened', 'path': path, 'after': renamed, 'type': new,
       'text': 'widen ' ~ path.text ~ ' from ' ~ sparkevolve.type_text(old) ~ ' to ' ~ sparkevolve.type_text(new)
     }) %}
   {% else %}
@@ -361,13 +359,13 @@
     {% do planner.refusals.append(sparkevolve.refuse_map_key_differs(path, old, new)) %}
   {% endif %}
   {% set within = old.fields | last %}
-  {% set place = sparkevolve.inside(path, within.name) %}
+  {% set place, after = sparkevolve.inside(path, within.name), sparkevolve.inside(renamed, within.name) %}
   {% if within.required %}
-    {% do sparkevolve.plan_relax(planner, place, within, false) %}
+    {% do sparkevolve.plan_relax(planner, place, after, within, false) %}
   {% endif %}
   {% do planner.update({'collections': planner.collections + 1}) %}
   {% set projection = sparkevolve.plan_value(
-    planner, place, sparkevolve.inside(renamed, within.name), within.type, (new.fields | last).type
+    planner, place, after, within.type, (new.fields | last).type
   ) %}
   {% do planner.update({'collections': planner.collections - 1}) %}
   {% do return(projection if projection.kind == 'keep' else {'kind': old.kind, 'within': projection}) %}

@@ -247,37 +247,67 @@
 {% endmacro %}
 
 
-{# The statements that make the changes of a plan, in an order in which each leaves a table that every reader can read:
-   all additions are one. Paths have the names from before the renames, which come last, inner ones first. #}
+{# The statements that make the changes of a plan, each a commit of its own, in an order in which each does no harm alone.
+   Names come first, so that a new column can have the old name of another. All additions are one statement. #}
 {% macro change_statements(table, changes, substitutes=true) %}
   {% set alter = 'ALTER TABLE ' ~ table %}
-  {% set statements, additions, renames = [], [], [] %}
+  {% set changed, additions, described, renames = [], [], [], [] %}
   {% for change in changes %}
     {% if change.verb == 'added' %}
       {% do additions.append(
-        change.path.text ~ ' ' ~ sparkevolve.spark_type(change.type)
+        change.after.text ~ ' ' ~ sparkevolve.spark_type(change.type)
         ~ (' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes) if change.doc else '')
       ) %}
     {% elif change.verb == 'widened' %}
-      {% do statements.append(alter ~ ' ALTER COLUMN ' ~ change.path.text ~ ' TYPE ' ~ sparkevolve.spark_type(change.type)) %}
+      {% do changed.append(
+        alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' TYPE ' ~ sparkevolve.spark_type(change.type)
+      ) %}
     {% elif change.verb == 'relaxed' %}
-      {% do statements.append(alter ~ ' ALTER COLUMN ' ~ change.path.text ~ ' DROP NOT NULL') %}
+      {% do changed.append(alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' DROP NOT NULL') %}
     {% elif change.verb == 'described' %}
-      {% do statements.append(
-        alter ~ ' ALTER COLUMN ' ~ change.path.text ~ ' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes)
+      {% do described.append(
+        alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' COMMENT '
+        ~ sparkevolve.constant_literal(change.doc, substitutes)
       ) %}
     {% elif change.verb == 'renamed' %}
-      {% do renames.append({
-        'depth': change.path.names | length,
-        'sql': alter ~ ' RENAME COLUMN ' ~ change.path.text ~ ' TO ' ~ sparkevolve.quote(change.new_name)
-      }) %}
+      {% do renames.append(change) %}
     {% endif %}
   {% endfor %}
+  {% set statements = sparkevolve.rename_statements(alter, renames) + changed %}
   {% if additions %}
     {% do statements.append(alter ~ ' ADD COLUMNS (' ~ additions | join(', ') ~ ')') %}
   {% endif %}
-  {% for rename in renames | sort(attribute='depth', reverse=true) %}
-    {% do statements.append(rename.sql) %}
+  {% do return(statements + described) %}
+{% endmacro %}
+
+
+{# Outer fields first; a rename whose new name another field still has waits for that one. #}
+{% macro rename_statements(alter, renames) %}
+  {% set statements = [] %}
+  {% set run = namespace(waiting=renames) %}
+  {% for _ in renames %}
+    {% set taken = [] %}
+    {% for rename in run.waiting %}
+      {% do taken.append(sparkevolve.inside(rename.parent, rename.path.names[-1]).text) %}
+    {% endfor %}
+    {% set ready = namespace(first=none) %}
+    {% for rename in run.waiting %}
+      {% if ready.first is none and sparkevolve.inside(rename.parent, rename.new_name).text not in taken %}
+        {% set ready.first = rename %}
+      {% endif %}
+    {% endfor %}
+    {% set chosen = ready.first if ready.first is not none else run.waiting[0] %}
+    {% do statements.append(
+      alter ~ ' RENAME COLUMN ' ~ sparkevolve.inside(chosen.parent, chosen.path.names[-1]).text ~ ' TO '
+      ~ sparkevolve.quote(chosen.new_name)
+    ) %}
+    {% set left = [] %}
+    {% for rename in run.waiting %}
+      {% if rename.path.text != chosen.path.text %}
+        {% do left.append(rename) %}
+      {% endif %}
+    {% endfor %}
+    {% set run.waiting = left %}
   {% endfor %}
   {% do return(statements) %}
 {% endmacro %}
