@@ -10,14 +10,17 @@
 
 {# The query of the model, checked against its contract if there is one, in names and types that Iceberg can store: `sql`,
    the stored `fields`, the model's own ones as `returned`, and `notes`. #}
-{% macro model_query(target, settings, table=none) %}
+{% macro model_query(target, settings, table=none, version=none) %}
   {% set sql = sparkevolve.compiled_query() %}
   {% if config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sql) %}
     {% set sql = get_select_subquery(sql) %}
   {% endif %}
   {% set fields = sparkevolve.query_fields(target, sql) %}
-  {% set query = sparkevolve.storable_query(sql, fields, table, settings.column_renames) %}
+  {% set version = version or settings.tblproperties.get('format-version', '2') %}
+  {% set query = sparkevolve.storable_query(
+    sql, fields, table, settings.column_renames, version | trim | int(2) >= 3
+  ) %}
   {% do query.update({'returned': fields, 'fields': sparkevolve.numbered(query.fields)}) %}
   {% do query.update({'refusals': sparkevolve.query_refusals(query, settings)}) %}
   {% do return(query) %}
@@ -113,7 +116,8 @@
     'unique_key': settings.replacing, 'key_setting': settings.key_setting, 'renames': settings.column_renames,
     'docs': docs, 'columns_without_null': columns_without_null, 'frozen': settings.frozen,
     'identifiers': table.identifiers, 'partition_sources': sparkevolve.partition_sources(table),
-    'partition_names': partition_names
+    'partition_names': partition_names, 'replaces_all_rows': settings.strategy == 'full_refresh',
+    'overwrites_partitions': settings.strategy == 'insert_overwrite'
   }) %}
 {% endmacro %}
 
@@ -256,7 +260,7 @@
     {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
     {% do sparkevolve.check_table(table, settings, on_branch) %}
     {% do sparkevolve.drop_old_branches(table) %}
-    {% set query = sparkevolve.model_query(target, settings, table.fields) %}
+    {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
     {% do sparkevolve.warn_of_notes(target, query) %}
     {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
     {% set detected = sparkevolve.sparkevolve__detect_schema_change(

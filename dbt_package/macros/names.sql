@@ -131,6 +131,49 @@
 {% endmacro %}
 
 
+{# A name, or that with the first number behind it that makes it none of those that are taken. #}
+{% macro free_name(name, taken) %}
+  {% set others = taken | map('lower') | list %}
+  {% for number in range(1, taken | length + 2) %}
+    {% set candidate = name if number == 1 else name ~ number %}
+    {% if candidate | lower not in others %}
+      {% do return(candidate) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Whether a name is one name, and one text in YAML, without quotes around it. #}
+{% macro is_word(name) %}
+  {% set found = modules.re.match('[A-Za-z_]\\w*', name) %}
+  {% do return(
+    found is not none and found.group(0) == name
+    and name | lower not in ['y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null']
+  ) %}
+{% endmacro %}
+
+
+{# A name, or a path of names, as a user would write it into a configuration, in backticks only where needed. #}
+{% macro config_path(names) %}
+  {% set parts = [] %}
+  {% for name in names %}
+    {% do parts.append(name if sparkevolve.is_word(name) else sparkevolve.quote(name)) %}
+  {% endfor %}
+  {% set text = parts | join('.') %}
+  {% do return(text if '`' not in text else sparkevolve.in_yaml(text)) %}
+{% endmacro %}
+
+
+{% macro config_name(name) %}
+  {% do return(name if sparkevolve.is_word(name) else sparkevolve.in_yaml(name)) %}
+{% endmacro %}
+
+
+{% macro in_yaml(text) %}
+  {% do return('"' ~ text | replace('\\', '\\\\') | replace('"', '\\"') ~ '"') %}
+{% endmacro %}
+
+
 {# A Spark SQL expression of exactly `text`, whatever the settings of the session are: a backslash or a quote in a
    literal depends on `spark.sql.parser.escapedStringLiterals`, and `${` on `spark.sql.variable.substitute`. #}
 {% macro text_literal(text) %}

@@ -6,10 +6,14 @@
 
 
 {# All paths of a table's fields. `partition_names` has, by the folded name of each partition field, the id of the only
-   field whose path that may be; none if it repeats none. #}
-{% macro field_paths(fields, partition_names) %}
+   field whose path that may be; none if it repeats none. `leaving` are the ids of the fields whose names this run changes,
+   all at once. #}
+{% macro field_paths(fields, partition_names, leaving) %}
   {# What short paths have instead of a full path where they go on into it. #}
-  {% set paths = {'held': {}, 'shortened': {'': []}, 'renames': 0} %}
+  {% set paths = {'held': {}, 'shortened': {'': []}, 'renames': 0, 'leaving': []} %}
+  {% if leaving %}
+    {% do sparkevolve.collect_leaving(fields, leaving, paths.leaving) %}
+  {% endif %}
   {% for field in fields %}
     {% do sparkevolve.take_paths(paths, 'table', sparkevolve.no_path(), field, field.name) %}
   {% endfor %}
@@ -18,6 +22,16 @@
     {% do paths.held.update({name: paths.held.get(name, []) + [held]}) %}
   {% endfor %}
   {% do return(paths) %}
+{% endmacro %}
+
+
+{% macro collect_leaving(fields, leaving, found) %}
+  {% for field in fields %}
+    {% if field.id in leaving %}
+      {% do found.extend(sparkevolve.ids_within(field)) %}
+    {% endif %}
+    {% do sparkevolve.collect_leaving(field.type.fields, leaving, found) %}
+  {% endfor %}
 {% endmacro %}
 
 
@@ -55,7 +69,13 @@
     {% set is_beside = is_harmless or (same_side and id == other.id) %}
     {% set replaces = other.by == 'table' and other.id in own and other.renames < paths.renames %}
     {% if not is_beside and not replaces %}
-      {% do obstacles.append({'names': other.names, 'by': other.by}) %}
+      {# A path that is left is free for the same names, not the same text: as a text it would lead to the new field in the
+         next run. #}
+      {% set is_left = other.by == 'table' and not other.renames and other.id in paths.leaving %}
+      {% do obstacles.append({
+        'names': other.names, 'by': other.by,
+        'stays': not is_left or full | map('lower') | list != other.names | map('lower') | list
+      }) %}
     {% endif %}
   {% endfor %}
   {% set held = {

@@ -4,7 +4,8 @@
    A policy is a mapping of what the model's configuration and the table's state allow: `add_columns`, `type_widening`,
    `relax_not_null`, `nested_evolution`, `unique_key` with its `key_setting`, `renames`, `docs` by folded name (none for
    those that are not stored), `columns_without_null` (folded names), `frozen` (the settings that are off only since
-   `on_schema_change` is `fail`), `identifiers` and `partition_sources` (ids of fields), `partition_names`. #}
+   `on_schema_change` is `fail`), `identifiers` and `partition_sources` (ids of fields), `partition_names`,
+   `replaces_all_rows` (no row of the table has to be found), `overwrites_partitions`. #}
 
 
 {% macro plan_evolution(table, batch, policy) %}
@@ -13,12 +14,13 @@
     {# The rest looks names up by their folded form, which is safe only once they are known to be unique. #}
     {% do return(sparkevolve.refused_plan(refusals)) %}
   {% endif %}
-  {% set renames = sparkevolve.resolve_renames(table, batch, policy.renames) %}
+  {% set renames = sparkevolve.resolve_renames(table, batch, policy.renames, policy.type_widening) %}
   {% if renames.refusals %}
     {% do return(sparkevolve.refused_plan(renames.refusals)) %}
   {% endif %}
   {% set planner = {
-    'policy': policy, 'renames': renames.found, 'paths': sparkevolve.field_paths(table, policy.partition_names),
+    'policy': policy, 'renames': renames.found, 'table': table,
+    'paths': sparkevolve.field_paths(table, policy.partition_names, renames.found.keys() | list),
     'changes': [], 'removed': [], 'padded_inside': [], 'ignored': [], 'warnings': [], 'refusals': [],
     'collections': 0
   } %}
@@ -43,7 +45,7 @@
     {% do planner.refusals.append(sparkevolve.refuse_key_not_in_table(missing, policy.key_setting)) %}
   {% endif %}
   {% for field in batch if field.name | lower in keys %}
-    {% if sparkevolve.has_map(field.type) %}
+    {% if sparkevolve.has_map(field.type) or sparkevolve.has_variant(field.type) %}
       {% do planner.refusals.append(sparkevolve.refuse_key_not_comparable(
         sparkevolve.path_of([field.name]), field.type, policy.key_setting
       )) %}
@@ -130,13 +132,14 @@
 {% macro plan_members(planner, parent, renamed, old_fields, new_fields) %}
   {% set policy = planner.policy %}
   {% set returned = sparkevolve.siblings(new_fields) %}
-  {% set known = {} %}
+  {% set known, replaced = {}, {} %}
   {% set members = [] %}
   {% for old in old_fields %}
     {% set path = sparkevolve.inside(parent, old.name) %}
     {% set name = planner.renames.get(old.id, old.name) %}
     {% if name != old.name %}
       {% do sparkevolve.plan_rename(planner, path, renamed, old, name) %}
+      {% do replaced.update({old.name | lower: [old, name]}) %}
     {% endif %}
     {% do known.update({name | lower: true}) %}
     {% set new = returned.get(name | lower) %}
@@ -160,7 +163,11 @@
     {% endif %}
   {% endfor %}
   {% for new in new_fields if new.name | lower not in known %}
-    {% if not policy.add_columns %}
+    {% if new.name | lower in replaced %}
+      {% set retired = replaced[new.name | lower] %}
+      {% do sparkevolve.plan_replace(planner, parent, renamed, retired[0], retired[1], new) %}
+      {% do members.append({'name': new.name, 'source': new.name, 'projection': {'kind': 'keep'}}) %}
+    {% elif not policy.add_columns %}
       {% do planner.ignored.append(sparkevolve.inside(parent, new.name)) %}
     {% else %}
       {% do sparkevolve.plan_add(planner, parent, renamed, new) %}
@@ -194,13 +201,47 @@
   {% if obstacles %}
     {% do planner.refusals.append(sparkevolve.refuse_path_taken(path, obstacles)) %}
   {% else %}
-    {% set docs = planner.policy.docs if planner.policy.docs is not none else {} %}
-    {% do planner.changes.append({
-      'verb': 'added', 'path': path, 'after': sparkevolve.inside(renamed, new.name), 'type': new.type,
-      'doc': none if parent.names else docs.get(new.name | lower),
-      'text': 'add ' ~ ('field ' if parent.names else 'column ') ~ path.text ~ ' ' ~ sparkevolve.type_text(new.type)
-    }) %}
+    {% do sparkevolve.plan_addition(planner, path, renamed, new) %}
   {% endif %}
+{% endmacro %}
+
+
+{# Plan a new field under the name that an old one of another type leaves to it. #}
+{% macro plan_replace(planner, parent, renamed, old, old_name, new) %}
+  {% set policy, path = planner.policy, sparkevolve.inside(parent, new.name) %}
+  {% set is_key = not parent.names and new.name | lower in policy.unique_key | map('lower') | list %}
+  {% set in_partitions = sparkevolve.ids_within(old) | select('in', policy.partition_sources) | list %}
+  {# Paths are free that fields had before they were renamed. #}
+  {% set obstacles = [] %}
+  {% for obstacle in sparkevolve.take_paths(planner.paths, 'model', renamed, new, new.name) %}
+    {% if obstacle.by != 'table' or obstacle.stays %}
+      {% do obstacles.append(obstacle) %}
+    {% endif %}
+  {% endfor %}
+  {% if not policy.add_columns %}
+    {% do planner.refusals.append(sparkevolve.refuse_replaced_not_added(path, old_name, old.type, new.type)) %}
+  {% elif is_key and not policy.replaces_all_rows %}
+    {% do planner.refusals.append(
+      sparkevolve.refuse_replaced_key(path, old_name, old.type, new.type, policy.key_setting)
+    ) %}
+  {% elif policy.overwrites_partitions and in_partitions %}
+    {% do planner.refusals.append(sparkevolve.refuse_replaced_partition(path, old_name, old.type, new.type)) %}
+  {% elif obstacles %}
+    {% do planner.refusals.append(sparkevolve.refuse_path_taken(path, obstacles)) %}
+  {% else %}
+    {% do sparkevolve.plan_addition(planner, path, renamed, new) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro plan_addition(planner, path, renamed, new) %}
+  {% set is_field = path.names | length > 1 %}
+  {% set docs = planner.policy.docs if planner.policy.docs is not none else {} %}
+  {% do planner.changes.append({
+    'verb': 'added', 'path': path, 'after': sparkevolve.inside(renamed, new.name), 'type': new.type,
+    'doc': none if is_field else docs.get(new.name | lower),
+    'text': 'add ' ~ ('field ' if is_field else 'column ') ~ path.text ~ ' ' ~ sparkevolve.type_text(new.type)
+  }) %}
 {% endmacro %}
 
 
@@ -209,7 +250,7 @@
     'verb': 'renamed', 'path': path, 'parent': renamed, 'new_name': name, 'text': 'rename ' ~ path.text ~ ' to ' ~ sparkevolve.quote(name)
   }) %}
   {% do planner.paths.update({'renames': planner.paths.renames + 1}) %}
-  {% set obstacles = sparkevolve.take_paths(planner.paths, 'table', renamed, old, name) %}
+  {% set obstacles = sparkevolve.take_paths(planner.paths, 'table', renamed, old, name) | selectattr('stays') | list %}
   {% if obstacles %}
     {% do planner.refusals.append(sparkevolve.refuse_rename_path_taken(path, name, obstacles)) %}
   {% endif %}
@@ -292,7 +333,8 @@
   {% if not sparkevolve.is_widening(old, new) %}
     {% set is_key = path.names[0] | lower in planner.policy.unique_key | map('lower') | list %}
     {% do planner.refusals.append(sparkevolve.refuse_type_differs(
-      path, old, new, '', planner.policy.key_setting if is_key else ''
+      path, old, new, '', planner.policy.key_setting if is_key else '',
+      '' if is_key else sparkevolve.move_setting(planner, path)
     )) %}
   {% elif planner.policy.type_widening %}
     {% do planner.changes.append({
@@ -305,6 +347,25 @@
     )) %}
   {% endif %}
   {% do return({'kind': 'keep'}) %}
+{% endmacro %}
+
+
+{# The setting that retires a field and gives its name to the new type. #}
+{% macro move_setting(planner, path) %}
+  {# What is in a list or a map directly has no name of its own. #}
+  {% set at = namespace(length=1, type=sparkevolve.struct_type(planner.table)) %}
+  {% for name in path.names %}
+    {% if at.type.kind == 'struct' %}
+      {% set at.length = loop.index %}
+    {% endif %}
+    {% set at.type = (at.type.fields | selectattr('name', 'equalto', name) | first).type %}
+  {% endfor %}
+  {% set names = path.names[:at.length] %}
+  {% set beside = sparkevolve.siblings_at(planner.table, names).values() | map(attribute='name') | list %}
+  {% do return(
+    'column_renames: {' ~ sparkevolve.config_path(names) ~ ': '
+    ~ sparkevolve.config_name(sparkevolve.free_name(names[-1] ~ '_old', beside)) ~ '}'
+  ) %}
 {% endmacro %}
 
 
@@ -356,7 +417,9 @@
 {# Plan the element of a list, or the value of a map. #}
 {% macro plan_collection(planner, path, renamed, old, new) %}
   {% if old.kind == 'map' and not sparkevolve.is_same(new.fields[0].type, old.fields[0].type) %}
-    {% do planner.refusals.append(sparkevolve.refuse_map_key_differs(path, old, new)) %}
+    {% do planner.refusals.append(sparkevolve.refuse_map_key_differs(
+      path, old, new, sparkevolve.move_setting(planner, path)
+    )) %}
   {% endif %}
   {% set within = old.fields | last %}
   {% set place, after = sparkevolve.inside(path, within.name), sparkevolve.inside(renamed, within.name) %}

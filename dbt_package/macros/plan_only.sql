@@ -41,7 +41,7 @@
 
 {% macro plan_of_load(target, settings) %}
   {% set table = sparkevolve.read_table(target) %}
-  {% set query = sparkevolve.model_query(target, settings, table.fields) %}
+  {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
   {% set plan = sparkevolve.refused_plan(query.refusals) %}
   {% set warnings = [] %}
   {% if not query.refusals %}

@@ -71,7 +71,7 @@
 {% macro refuse_key_not_comparable(path, type, setting) %}
   {% do return(
     'The ' ~ setting ~ ' ' ~ path.text ~ ' is of type ' ~ sparkevolve.type_text(type) ~ ', and Spark cannot compare '
-    ~ 'maps: no row can be found by it. Change the `' ~ setting ~ '`, or return another column from the model, such as '
+    ~ ('maps' if sparkevolve.has_map(type) else 'variants') ~ ': no row can be found by it. Change the `' ~ setting ~ '`, or return another column from the model, such as '
     ~ '`to_json(' ~ path.text ~ ')`, and use that.'
   ) %}
 {% endmacro %}
@@ -123,14 +123,17 @@
 
 
 {# Two types of which the table's cannot hold the model's values. A key of another name that is NULL in old rows would
-   find none of them: a key's is named with its setting. Types that differ in what may be NULL alone have one text. #}
-{% macro refuse_type_differs(path, old, new, why='', key_setting='') %}
+   find none of them: a key's is named with its setting. Types that differ in what may be NULL alone have one text. `move` is
+   the setting that keeps the old column under another name, and gives its name to the new type. #}
+{% macro refuse_type_differs(path, old, new, why='', key_setting='', move='') %}
   {% set in_table, in_batch = sparkevolve.type_text(old), sparkevolve.type_text(new) %}
   {% do return(
     'Column ' ~ path.text ~ ' is ' ~ in_table ~ ' in the table, and the model returns ' ~ in_batch ~ '.' ~ why
     ~ (' Return it' if in_table == in_batch else ' Cast it to ' ~ in_table ~ ' in the model, or return it')
     ~ ' under a new name, fill that for old rows'
     ~ (', make that the `' ~ key_setting ~ '`,' if key_setting else ',') ~ ' and retire the old name.'
+    ~ (' To keep the old column under another name, and have its name for the new type, set `' ~ move
+       ~ '`: see docs/replace-a-type.md, with four questions to ask first.' if move else '')
   ) %}
 {% endmacro %}
 
@@ -149,8 +152,44 @@
 {% endmacro %}
 
 
-{% macro refuse_map_key_differs(path, old, new) %}
-  {% do return(sparkevolve.refuse_type_differs(path, old, new, ' The keys of a map cannot evolve.')) %}
+{% macro refuse_map_key_differs(path, old, new, move) %}
+  {% do return(sparkevolve.refuse_type_differs(path, old, new, ' The keys of a map cannot evolve.', '', move)) %}
+{% endmacro %}
+
+
+{# What a model asks for that retires a column and returns its name in another type. #}
+{% macro replaced_text(path, old_name, old, new) %}
+  {% do return(
+    '`column_renames` wants ' ~ path.text ~ ' (' ~ sparkevolve.type_text(old) ~ ') to become '
+    ~ sparkevolve.quote(old_name) ~ ', and the model returns ' ~ path.text ~ ' as ' ~ sparkevolve.type_text(new)
+    ~ ', which would be a new column'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_replaced_not_added(path, old_name, old, new) %}
+  {% do return(
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. `on_schema_change` lets none be added. Set '
+    ~ '`on_schema_change: append_new_columns_preserve` for this run.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_replaced_key(path, old_name, old, new, key_setting) %}
+  {% do return(
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. It is the ' ~ key_setting ~ ', and would be NULL in all '
+    ~ 'rows that are there: the batch would find none of them, and add its rows beside them. Return it under a new name, '
+    ~ 'fill that for old rows, make that the `' ~ key_setting ~ '`, and retire the old name; or make a full refresh.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_replaced_partition(path, old_name, old, new) %}
+  {% do return(
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. The table is partitioned by the old one, and the strategy '
+    ~ 'replaces partitions: all rows of the batch would be in the partition NULL. Partition the table by another column '
+    ~ 'first (`ALTER TABLE … REPLACE PARTITION FIELD`), or use another strategy for this run.'
+  ) %}
 {% endmacro %}
 
 

@@ -3,18 +3,20 @@
 
 {# Return the new name by field id, `found`, and the `refusals` of renames that cannot be made. A key is a column's name,
    or the dotted path of a nested field; a name that has dots itself is taken for a column first, and in backticks it is
-   one name. A rename that was made in an earlier run has nothing to do. #}
-{% macro resolve_renames(table, batch, renames) %}
-  {% set found = {} %}
-  {% set refusals = [] %}
-  {% set places = {} %}
-  {% set renamed = {} %}
+   one name. A rename that was made in an earlier run has nothing to do.
+
+   A model may go on returning the old name if what it returns cannot be stored there: then that is a new column, and the
+   old one is retired under the new name. Which names a field had before is not known here: it may have had any. #}
+{% macro resolve_renames(table, batch, renames, widens) %}
+  {% set run = {'wanted': {}, 'arrivals': [], 'widens': widens, 'asked': []} %}
+  {% set refusals, places, renamed, new_of = [], {}, {}, {} %}
   {% for old_path, new_name in renames.items() %}
     {% set name = sparkevolve.unquote(new_name) %}
-    {% set located = sparkevolve.locate(table, sparkevolve.rename_steps(old_path)) %}
+    {% set steps = sparkevolve.rename_steps(old_path) %}
+    {% set located = sparkevolve.locate(table, steps) %}
+    {% do run.arrivals.append([steps | map(attribute=0) | map('lower') | list, name | lower]) %}
     {% if located is not none and located.field.name != name %}
-      {% set path = sparkevolve.path_of(located.names) %}
-      {% set old = located.field %}
+      {% set path, old = sparkevolve.path_of(located.names), located.field %}
       {% set place = sparkevolve.path_of(located.names[:-1] + [name | lower]).text %}
       {% set other = places[place] if place in places else renamed.get(old.id) %}
       {% if other is not none %}
@@ -22,18 +24,97 @@
       {% else %}
         {% do places.update({place: [path, name]}) %}
         {% do renamed.update({old.id: [path, name]}) %}
-        {% if located.siblings.get(name | lower, old).id != old.id %}
-          {% do refusals.append(sparkevolve.refuse_rename_both_exist(path, name)) %}
-        {% elif old.name | lower != name | lower
-              and old.name | lower in sparkevolve.siblings_at(batch, located.names) %}
-          {% do refusals.append(sparkevolve.refuse_rename_old_returned(path, name)) %}
-        {% else %}
-          {% do found.update({old.id: name}) %}
-        {% endif %}
+        {% do new_of.update({path.text: name}) %}
+        {% set taken = located.siblings.get(name | lower, old) %}
+        {% do run.wanted.update({old.id: {
+          'path': path, 'old': old, 'name': name, 'taken': none if taken.id == old.id else taken, 'returned': none
+        }}) %}
       {% endif %}
     {% endif %}
   {% endfor %}
+  {% for rename in run.wanted.values() %}
+    {# What is returned under a name that another field gets is for that one. #}
+    {% set here = sparkevolve.path_of(rename.path.names[:-1] + [rename.old.name | lower]).text %}
+    {% if here not in places %}
+      {% do rename.update({'returned': sparkevolve.returned_as(batch, rename, new_of)}) %}
+    {% endif %}
+  {% endfor %}
+  {% set found = {} %}
+  {% for id, rename in run.wanted.items() %}
+    {% set outcome = sparkevolve.rename_outcome(run, id) %}
+    {% if outcome is string %}
+      {% do refusals.append(outcome) %}
+    {% elif outcome %}
+      {% do found.update({id: rename.name}) %}
+    {% endif %}
+  {% endfor %}
   {% do return({'found': found, 'refusals': refusals}) %}
+{% endmacro %}
+
+
+{# What a model returns under the old name, in the struct that has it, whatever that is called; none if it does not, or if
+   the two names differ by case only. #}
+{% macro returned_as(batch, rename, new_of) %}
+  {% if rename.old.name | lower == rename.name | lower %}
+    {% do return(none) %}
+  {% endif %}
+  {% set before, after = rename.path.names[:-1], [] %}
+  {% for name in before %}
+    {% do after.append(new_of.get(sparkevolve.path_of(before[:loop.index]).text, name)) %}
+  {% endfor %}
+  {% for parent in [after, before] %}
+    {% set siblings = sparkevolve.siblings_at(batch, parent + [rename.old.name]) %}
+    {% if siblings %}
+      {% do return(siblings.get(rename.old.name | lower)) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{# Whether a rename is to be made, false if it was made before; or why it cannot be. Renames of one run are made all at
+   once, so one may make room for another. #}
+{% macro rename_outcome(run, id) %}
+  {% set rename = run.wanted[id] %}
+  {% set replaces = rename.returned is not none
+    and not sparkevolve.can_take(rename.old.type, rename.returned.type, run.widens) %}
+  {% if rename.taken is none or sparkevolve.makes_way(run, id, rename.taken.id) %}
+    {% if rename.returned is none or replaces %}
+      {% do return(true) %}
+    {% elif rename.taken is not none %}
+      {% do return(false) %}
+    {% endif %}
+    {% do return(sparkevolve.refuse_rename_old_returned(rename.path, rename.name)) %}
+  {% elif rename.returned is not none or sparkevolve.was_moved_here(run, rename) %}
+    {% do return(false) %}
+  {% endif %}
+  {% do return(sparkevolve.refuse_rename_both_exist(rename.path, rename.name)) %}
+{% endmacro %}
+
+
+{# Whether another field leaves its name to this one; in a circle none can begin. #}
+{% macro makes_way(run, id, other_id) %}
+  {% if other_id not in run.wanted %}
+    {% do return(false) %}
+  {% endif %}
+  {% set asked = run.asked + [id] %}
+  {% if other_id in asked %}
+    {% do return(false) %}
+  {% endif %}
+  {% set outcome = sparkevolve.rename_outcome(dict(run, asked=asked), other_id) %}
+  {% do return(outcome is not string and outcome) %}
+{% endmacro %}
+
+
+{# Whether a field may have its name from another rename of the same configuration. #}
+{% macro was_moved_here(run, rename) %}
+  {% set parent = sparkevolve.path_without_collections(rename.path.names[:-1] | map('lower') | list) %}
+  {% for old, new in run.arrivals %}
+    {% if new == rename.old.name | lower and sparkevolve.path_without_collections(old[:-1]) == parent %}
+      {% do return(true) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(false) %}
 {% endmacro %}
 
 

@@ -37,8 +37,27 @@
     'on_schema_change', 'incremental_strategy', 'unique_key', 'incremental_predicates', 'merge_update_columns',
     'merge_exclude_columns', 'removed_columns', 'publish', 'audits', 'full_refresh_schema', 'type_widening',
     'relax_not_null', 'nested_evolution', 'unmappable_types', 'column_renames', 'commit_retries', 'tblproperties',
-    'partition_by', 'clustered_by', 'buckets', 'location_root', 'options', 'event_time', 'file_format'
+    'partition_by', 'clustered_by', 'buckets', 'location_root', 'options', 'event_time', 'file_format',
+    'column_defaults', 'pad_with', 'on_bad_rows', 'dead_letter_suffix', 'dead_letter_limit'
   ]) %}
+{% endmacro %}
+
+
+{# Settings of the adapter that this package cannot do; what they are where they do nothing is allowed. #}
+{% macro refuse_adapters_settings() %}
+  {% for name, harmless, what in [
+    ['column_defaults', [none, {}], 'stores defaults of columns'],
+    ['pad_with', [none, 'null'], 'pads with a default'],
+    ['on_bad_rows', [none, 'fail'], 'sets bad rows aside']
+  ] %}
+    {% set value = sparkevolve.configured(name) %}
+    {% if value not in harmless %}
+      {% do sparkevolve.raise_setting(
+        name, value, 'Only dbt-sparkevolve itself ' ~ what ~ ': leave it out, or run the model with the adapter. Nothing was '
+        ~ 'written.'
+      ) %}
+    {% endif %}
+  {% endfor %}
 {% endmacro %}
 
 
@@ -129,6 +148,32 @@
 {% endmacro %}
 
 
+{# Conditions, each maybe with a `severity`, which makes no difference here: it is about rows that are set aside. #}
+{% macro audits_setting() %}
+  {% set value = sparkevolve.configured('audits') %}
+  {% if value is none or value == [] %}
+    {% do return([]) %}
+  {% endif %}
+  {% set found = [] %}
+  {% set listed = [value] if value is string or value is mapping else (value if value is iterable else []) %}
+  {% for audit in listed %}
+    {% set text = audit.get('sql') if audit is mapping else audit %}
+    {% if sparkevolve.is_name(text) and (audit is string or (
+      audit.keys() | reject('in', ['sql', 'severity']) | list == [] and audit.get('severity', 'run') in ['run', 'row']
+    )) %}
+      {% do found.append(text) %}
+    {% endif %}
+  {% endfor %}
+  {% if not found or found | length != listed | length %}
+    {% do sparkevolve.raise_setting(
+      'audits', value, 'Allowed are: a SQL condition, a list of SQL conditions, each maybe as '
+      ~ '`{sql: condition, severity: row}` (or `run`).'
+    ) %}
+  {% endif %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {% macro renames_setting() %}
   {% set value = sparkevolve.configured('column_renames') %}
   {% if value is none %}
@@ -185,6 +230,7 @@
   {% if format != 'iceberg' %}
     {% do sparkevolve.raise_setting('file_format', format, 'Allowed are: iceberg.') %}
   {% endif %}
+  {% do sparkevolve.refuse_adapters_settings() %}
   {% set modes = ['ignore', 'fail', 'append_new_columns', 'append_new_columns_preserve'] %}
   {% if sparkevolve.configured('on_schema_change') == 'sync_all_columns' %}
     {% do exceptions.raise_compiler_error(
@@ -230,7 +276,7 @@
     'merge_exclude_columns': sparkevolve.columns_setting('merge_exclude_columns'),
     'removed_columns': sparkevolve.word_setting('removed_columns', ['null', 'keep'], 'null', true),
     'publish': sparkevolve.word_setting('publish', ['branch', 'direct'], 'branch', true),
-    'audits': sparkevolve.conditions_setting('audits'),
+    'audits': sparkevolve.audits_setting(),
     'full_refresh_schema': sparkevolve.word_setting('full_refresh_schema', ['keep', 'replace'], 'keep', true),
     'unmappable_types': sparkevolve.word_setting('unmappable_types', ['string', 'fail'], 'string'),
     'column_renames': sparkevolve.renames_setting(),

@@ -6,10 +6,11 @@
    made from it has, and `notes` of what is different in it.
 
    `fields` are the model's own, `table` the fields of the table that the rows are for, or none, and `renames` those that
-   this run makes. #}
-{% macro storable_query(sql, fields, table=none, renames={}) %}
+   this run makes. With `variants`, the table can have those, as in format version 3; in lists and maps they are stored as
+   string all the same. #}
+{% macro storable_query(sql, fields, table=none, renames={}, variants=false) %}
   {% set rewriter = {
-    'notes': [], 'renames': sparkevolve.new_names(table, renames) if table is not none and renames else {}
+    'notes': [], 'variants': variants, 'renames': sparkevolve.new_names(table, renames) if table is not none and renames else {}
   } %}
   {% set in_table = sparkevolve.struct_type(table) if table is not none else none %}
   {% set chosen, stored = [], [] %}
@@ -55,7 +56,7 @@
 {# The expression of a value in a storable type, and that type; none if nothing of it can be stored. #}
 {% macro store(rewriter, value, type, path, place, depth) %}
   {% if type.kind == 'leaf' %}
-    {% do return(sparkevolve.store_leaf(rewriter, value, type, path, place)) %}
+    {% do return(sparkevolve.store_leaf(rewriter, value, type, path, place, depth)) %}
   {% endif %}
   {% set before = rewriter.notes | length %}
   {% if type.kind == 'array' %}
@@ -80,11 +81,15 @@
 {% endmacro %}
 
 
-{% macro store_leaf(rewriter, value, type, path, place) %}
-  {% if sparkevolve.is_storable(type.text) %}
+{% macro store_leaf(rewriter, value, type, path, place, depth) %}
+  {% set is_text = place is not none and place.kind == 'leaf' and place.text == 'string' %}
+  {% set has_variant = place is not none and place.text == 'variant' %}
+  {% if type.text == 'variant' and ((rewriter.variants and depth == 0 and not is_text) or has_variant) %}
+    {% do return({'sql': value, 'type': type}) %}
+  {% elif sparkevolve.is_storable(type.text) %}
     {% do return({'sql': value, 'type': sparkevolve.stored_type(type)}) %}
   {% elif type.text == 'void' %}
-    {% set stored_as = sparkevolve.spark_type(place) if place is not none else '' %}
+    {% set stored_as = sparkevolve.spark_type(place) if place is not none and place.text != 'void' else '' %}
     {% do rewriter.notes.append({'path': path, 'type': 'void', 'stored_as': stored_as}) %}
     {% do return({'sql': 'CAST(NULL AS ' ~ stored_as ~ ')', 'type': place} if stored_as else none) %}
   {% endif %}

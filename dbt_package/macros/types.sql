@@ -253,10 +253,13 @@
 {% endmacro %}
 
 
-{# Whether a column may become another type without rewriting any data: what the table spec allows in format version 2. #}
+{# Whether a column may become another type without rewriting any data. #}
 {% macro is_widening(old, new) %}
   {% if old.kind != 'leaf' or new.kind != 'leaf' %}
     {% do return(false) %}
+  {% elif old.text == 'void' %}
+    {# A column without a type, of format version 3: it has no values yet. #}
+    {% do return(new.text != 'void') %}
   {% endif %}
   {% set before = sparkevolve.decimal_parts(old.text) %}
   {% set after = sparkevolve.decimal_parts(new.text) %}
@@ -266,6 +269,46 @@
   {% do return(
     (old.text == 'int' and new.text == 'bigint') or (old.text == 'float' and new.text == 'double')
   ) %}
+{% endmacro %}
+
+
+{# Whether a place of one type can take each value of another. It may be widened for that, and fields may be added to and
+   missing in structs. #}
+{% macro can_take(old, new, widens) %}
+  {% if old.kind == 'struct' and new.kind == 'struct' %}
+    {% set there = sparkevolve.siblings(old.fields) %}
+    {% for field in new.fields if field.name | lower in there %}
+      {% if not sparkevolve.can_take(there[field.name | lower].type, field.type, widens) %}
+        {% do return(false) %}
+      {% endif %}
+    {% endfor %}
+    {% do return(true) %}
+  {% elif old.kind == 'array' and new.kind == 'array' %}
+    {% do return(sparkevolve.can_take(old.fields[0].type, new.fields[0].type, widens)) %}
+  {% elif old.kind == 'map' and new.kind == 'map' %}
+    {% do return(
+      sparkevolve.is_same(new.fields[0].type, old.fields[0].type)
+      and sparkevolve.can_take(old.fields[1].type, new.fields[1].type, widens)
+    ) %}
+  {% endif %}
+  {% do return(
+    sparkevolve.is_same(new, old) or sparkevolve.is_safe_upcast(new, old)
+    or (widens and sparkevolve.is_widening(old, new))
+  ) %}
+{% endmacro %}
+
+
+{# Whether a type is a variant or has one in it. #}
+{% macro has_variant(type) %}
+  {% if type.text == 'variant' %}
+    {% do return(true) %}
+  {% endif %}
+  {% for field in type.fields %}
+    {% if sparkevolve.has_variant(field.type) %}
+      {% do return(true) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(false) %}
 {% endmacro %}
 
 

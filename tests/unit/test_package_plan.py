@@ -1,6 +1,7 @@
 """The package's planner, held equal to the adapter's: the same changes, SQL, warnings and refusals."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.types import fields_within
 from tests.unit.helpers import array, columns, mapping, struct
 from tests.unit.package_macros import PURE, as_macros_see, normal
@@ -78,6 +79,8 @@ def as_mapping(policy: Policy, table: Schema) -> dict[str, Any]:
         "identifiers": list(table.identifier_field_ids),
         "partition_names": dict(policy.facts.partition_names),
         "partition_sources": list(policy.facts.partition_sources),
+        "replaces_all_rows": policy.replaces_all_rows,
+        "overwrites_partitions": policy.overwrites_partitions,
     }
 
 
@@ -177,7 +180,11 @@ def policies(draw: st.DrawFn, table: Schema, batch: Schema) -> Policy:
             draw(st.lists(st.sampled_from(known or ["x"]).map(str.lower), max_size=3))
         ),
         frozen=frozenset(name for name, is_on in switches.items() if not is_on and draw(st.booleans())),
+        replaces_all_rows=draw(st.booleans()),
+        overwrites_partitions=draw(st.booleans()),
         facts=TableFacts(
+            # No metadata table has the schemas of before.
+            past=Past(is_complete=False),
             partition_names=draw(
                 st.dictionaries(
                     st.sampled_from([*plain, *known, "x"]).map(str.lower),
@@ -217,6 +224,50 @@ def test_a_batch_that_can_be_loaded_is_loaded_as_the_adapter_does(
     table, batch = pair
     docs = data.draw(st.none() | st.just({f.name.lower(): f"of {f.name}" for f in batch.fields}))
     check(table, batch, Policy(docs=docs))
+
+
+_COLLECTIONS = ("key", "element", "value")
+
+
+@st.composite
+def retired(draw: st.DrawFn) -> tuple[Schema, Schema, Policy]:
+    """Tables some columns of which are to get another name, which the model may return as something else."""
+    table, batch = draw(nested_pairs())
+    # Not what a list or a map has itself, which has no name to be changed.
+    paths = [(f.name,) for f in table.fields]
+    paths += [path for path, _ in fields_within(table.as_struct()) if path[-1] not in _COLLECTIONS]
+    chosen = draw(st.lists(st.sampled_from(paths), max_size=3))
+    last = st.sampled_from([path[-1] for path in paths] + ["x_old", "new`"])
+    renames = {names.path_text(path): draw(last) for path in chosen}
+    policy = draw(policies(table, batch))
+    return table, batch, replace(policy, renames=renames)
+
+
+@rule
+@given(retired())
+def test_a_column_is_retired_and_replaced_as_the_adapter_does(load: tuple[Schema, Schema, Policy]) -> None:
+    check(*load)
+
+
+@pytest.mark.parametrize("key", [(), ("x",)])
+@pytest.mark.parametrize("is_full", [False, True])
+@pytest.mark.parametrize("overwrites", [False, True])
+@pytest.mark.parametrize("adds", [False, True])
+def test_another_type_takes_a_name_over(
+    key: tuple[str, ...], is_full: bool, overwrites: bool, adds: bool
+) -> None:
+    facts = TableFacts(past=Past(is_complete=False), partition_sources=frozenset({1}))
+    policy = Policy(
+        renames={"x": "x_old"},
+        unique_key=key,
+        replaces_all_rows=is_full,
+        overwrites_partitions=overwrites,
+        add_columns=adds,
+        facts=facts,
+    )
+    check(columns("x int, y int"), columns("x string, y int"), policy)
+    # In the next run the name is the new one's.
+    check(columns("x_old int, y int, x string"), columns("x string, y int"), policy)
 
 
 def identified(schema: Schema, *identifiers: int) -> Schema:

@@ -64,6 +64,8 @@ GOOD: list[dict[str, Any]] = [
     {"incremental_predicates": ["a > 1"], "predicates": ["b > 2", "c"]},
     {"incremental_predicates": []},
     {"audits": ["a > 1", "b is not null"], "publish": None},
+    {"audits": {"sql": "a > 1", "severity": "row"}, "on_bad_rows": "fail", "pad_with": "null"},
+    {"audits": ["a", {"sql": "b"}], "column_defaults": {}},
     {"publish": "direct", "removed_columns": None},
     {"removed_columns": "keep", "unique_key": "id"},
     {"full_refresh_schema": "replace", "unmappable_types": "fail", "commit_retries": 0},
@@ -94,6 +96,10 @@ BAD: list[dict[str, Any]] = [
     {"incremental_predicates": {"a": 1}},
     {"incremental_predicates": [""]},
     {"audits": 1},
+    {"audits": {"sql": "a", "severity": "soft"}},
+    {"audits": [{"sql": ""}]},
+    {"audits": ["a", {"sqls": "a"}]},
+    {"audits": ["a", 1]},
     {"audits": "a > 1", "publish": "direct"},
     {"publish": "soon"},
     {"removed_columns": "drop"},
@@ -180,6 +186,22 @@ def test_under_meta_a_name_that_is_no_setting_is_refused() -> None:
     )
     with pytest.raises(CompilationError, match=r"meta\.sparkevolve is"):
         by_package({"meta": {"sparkevolve": ["publish"]}}, False, False)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"on_bad_rows": "dead_letter"}, 'on_bad_rows is "dead_letter" in model.case.t. Only'),
+        ({"pad_with": "default"}, 'pad_with is "default" in model.case.t. Only'),
+        ({"column_defaults": {"a": "1"}}, 'column_defaults is {"a": "1"} in model.case.t. Only'),
+    ],
+)
+def test_what_only_the_adapter_can_do_is_refused(config: dict[str, Any], message: str) -> None:
+    for given in (config, {"meta": {"sparkevolve": config}}):
+        with pytest.raises(CompilationError) as found:
+            by_package(given, False, False)
+        assert str(found.value.msg).startswith(message)
+        assert str(found.value.msg).endswith("run the model with the adapter. Nothing was written.")
 
 
 def test_every_setting_of_the_adapter_is_known() -> None:

@@ -1,17 +1,23 @@
 """The SQL of the package: equal to the adapter's where both write a statement, on the same examples."""
 
+from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, event, given
 from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes
 from dbt.adapters.sparkevolve.sql import audit_queries, branch_statements, dml
+from dbt.adapters.sparkevolve.sql.alterations import alter_columns
 from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from dbt.adapters.sparkevolve.sql.storable import storable_query
 from tests.unit.helpers import array, columns, mapping, struct
@@ -139,7 +145,7 @@ def test_all_additions_of_a_run_are_one_statement() -> None:
     ]
 
 
-def test_each_other_change_is_a_statement_and_renames_are_last() -> None:
+def test_each_other_change_is_a_statement_and_renames_are_first() -> None:
     table = Schema(
         NestedField(1, "id", INT, required=True),
         NestedField(2, "s", struct(10, old=INT), required=False),
@@ -147,15 +153,68 @@ def test_each_other_change_is_a_statement_and_renames_are_last() -> None:
     )
     batch = columns("id bigint, t, extra string", t=struct(10, new=LongType()))
     assert changes(table, batch, renames={"s": "t", "s.old": "new"}, docs={"id": "the key"}) == [
+        "ALTER TABLE db.t RENAME COLUMN `s` TO `t`",
+        "ALTER TABLE db.t RENAME COLUMN `t`.`old` TO `new`",
         "ALTER TABLE db.t ALTER COLUMN `id` DROP NOT NULL",
         "ALTER TABLE db.t ALTER COLUMN `id` TYPE bigint",
-        "ALTER TABLE db.t ALTER COLUMN `id` COMMENT 'the key'",
-        "ALTER TABLE db.t ALTER COLUMN `s`.`old` TYPE bigint",
+        "ALTER TABLE db.t ALTER COLUMN `t`.`new` TYPE bigint",
         "ALTER TABLE db.t ALTER COLUMN `note` DROP NOT NULL",
         "ALTER TABLE db.t ADD COLUMNS (`extra` string)",
-        "ALTER TABLE db.t RENAME COLUMN `s`.`old` TO `new`",
-        "ALTER TABLE db.t RENAME COLUMN `s` TO `t`",
+        "ALTER TABLE db.t ALTER COLUMN `id` COMMENT 'the key'",
     ]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    """A catalog in memory."""
+    folder = tmp_path_factory.mktemp("statements")
+    catalog = SqlCatalog("memory", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
+    catalog.create_namespace("db")
+    yield catalog
+    catalog.close()
+
+
+_numbers = count()
+
+
+@st.composite
+def renamed_loads(draw: st.DrawFn) -> tuple[Schema, Schema, dict[str, str]]:
+    """Loads in which some columns of the table have other names in the batch, as the model says."""
+    table, batch = draw(nested_loads())
+    fields, renames = [], {}
+    taken = {f.name.lower() for f in (*table.fields, *batch.fields)}
+    for f in batch.fields:
+        old = next((t.name for t in table.fields if t.name.lower() == f.name.lower()), None)
+        new = draw(st.sampled_from(("new`name", "b.c", "Fresh")))
+        if old is not None and new.lower() not in taken and draw(st.booleans()):
+            taken.add(new.lower())
+            renames[f"`{old.replace('`', '``')}`"] = new
+            fields.append(NestedField(f.field_id, new, f.field_type, required=False))
+        else:
+            fields.append(f)
+    return table, Schema(*fields), renames
+
+
+@rule
+@given(renamed_loads(), st.booleans())
+def test_changes_of_a_table_are_the_statements_of_the_adapter(
+    memory: Catalog, load: tuple[Schema, Schema, dict[str, str]], has_docs: bool
+) -> None:
+    schema, batch, renames = load
+    table = memory.create_table(("db", f"t{next(_numbers)}"), schema)
+    before = table.schema()
+    docs = {f.name.lower(): f"it's of {f.name}" for f in batch.fields} if has_docs else None
+    policy = Policy(renames=renames, docs=docs, facts=TableFacts(past=Past(is_complete=False)))
+    plan = plan_evolution(before, batch, policy)
+    assume(not plan.refusals)
+    commit_changes(table, plan.changes, "run", "fingerprint")
+    after = memory.load_table(table.name()).schema()
+    expected = alter_columns("db.t", before, after, lambda text: f"'{text}'".replace("it's", "it\\'s"))
+    by_package = PURE.plan_evolution(
+        as_macros_see(before.fields), as_macros_see(batch.fields), as_mapping(policy, before)
+    )
+    event("changed" if expected else "same")
+    assert PURE.change_statements("db.t", by_package["changes"]) == expected
 
 
 # Types that Iceberg lacks
@@ -178,17 +237,21 @@ TABLE = columns(
     ),
     st.sampled_from(({}, {"old": "new"}, {"s.old": "x`y", "a": "other"})),
     st.booleans(),
+    st.booleans(),
 )
 def test_a_query_is_made_storable_as_the_adapter_does(
-    fields: list[tuple[str, Any]], renames: dict[str, str], has_table: bool
+    fields: list[tuple[str, Any]], renames: dict[str, str], has_table: bool, variants: bool
 ) -> None:
     type_ = Struct(tuple(fields))
-    expected = storable_query("select 1 -- x", type_, TABLE if has_table else None, renames)
+    expected = storable_query(
+        "select 1 -- x", type_, TABLE if has_table else None, renames, variants=variants
+    )
     found = PURE.storable_query(
         "select 1 -- x",
         as_dict(type_)["fields"],
         as_macros_see(TABLE.fields) if has_table else None,
         renames,
+        variants,
     )
     assert found["sql"] == normal(expected.sql)
     assert [field["name"] for field in found["fields"]] == list(expected.columns)
