@@ -34,11 +34,12 @@
 
 {% macro setting_names() %}
   {% do return([
-    'on_schema_change', 'incremental_strategy', 'unique_key', 'incremental_predicates', 'merge_update_columns',
-    'merge_exclude_columns', 'removed_columns', 'publish', 'audits', 'full_refresh_schema', 'type_widening',
-    'relax_not_null', 'nested_evolution', 'unmappable_types', 'column_renames', 'commit_retries', 'tblproperties',
-    'partition_by', 'clustered_by', 'buckets', 'location_root', 'options', 'event_time', 'file_format',
-    'column_defaults', 'pad_with', 'on_bad_rows', 'dead_letter_suffix', 'dead_letter_limit'
+    'on_schema_change', 'incremental_strategy', 'unique_key', 'incremental_predicates',
+    'merge_update_columns', 'merge_exclude_columns', 'removed_columns', 'publish', 'audits', 'on_bad_rows',
+    'dead_letter_suffix', 'dead_letter_limit', 'full_refresh_schema', 'type_widening', 'relax_not_null',
+    'nested_evolution', 'unmappable_types', 'column_renames', 'column_defaults', 'pad_with', 'commit_retries',
+    'tblproperties', 'partition_by', 'clustered_by', 'buckets', 'location_root', 'options', 'event_time',
+    'file_format'
   ]) %}
 {% endmacro %}
 

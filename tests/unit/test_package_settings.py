@@ -149,11 +149,11 @@ def test_settings_are_read_as_the_adapter_does(
 @pytest.mark.parametrize("place", ["plain", "meta"])
 @pytest.mark.parametrize("config", BAD, ids=str)
 def test_settings_are_refused_as_the_adapter_does(config: dict[str, Any], place: str) -> None:
-    with pytest.raises(SparkEvolveError) as expected:
-        by_adapter(config, False, False)
     ours = {name: value for name, value in config.items() if not name.startswith("__")}
     others = {name: value for name, value in config.items() if name.startswith("__")}
     given = config if place == "plain" else {"meta": {"sparkevolve": ours}, **others}
+    with pytest.raises(SparkEvolveError) as expected:
+        by_adapter(given, False, False)
     with pytest.raises(CompilationError) as found:
         by_package(given, False, False)
     assert str(found.value.msg) == str(expected.value.msg)
@@ -167,6 +167,8 @@ def test_a_setting_under_meta_goes_first() -> None:
     }
     found = by_package(config, False, False)
     assert (found["publish"], found["audits"]) == ("direct", [])
+    expected = by_adapter(config, False, False)
+    assert (expected.publish, expected.audits) == ("direct", ())
     # Also one that is null there: it is as if it was not set.
     config["meta"] = {"sparkevolve": {"publish": None}}
     assert by_package(config, False, False)["publish"] == "branch"
@@ -175,17 +177,26 @@ def test_a_setting_under_meta_goes_first() -> None:
 @pytest.mark.parametrize("meta", [None, {}, {"sparkevolve": None}, {"other": {"publish": "soon"}}, "text"])
 def test_what_others_keep_in_meta_is_theirs(meta: object) -> None:
     assert by_package({"meta": meta}, False, False)["publish"] == "branch"
+    assert by_adapter({"meta": meta}, False, False).publish == "branch"
 
 
-def test_under_meta_a_name_that_is_no_setting_is_refused() -> None:
+@pytest.mark.parametrize("own", [{"publsh": "direct"}, ["publish"], "direct", {"partitioned_by": "a"}])
+def test_under_meta_a_name_that_is_no_setting_is_refused(own: object) -> None:
+    config = {"meta": {"sparkevolve": own}}
+    with pytest.raises(SparkEvolveError) as expected:
+        by_adapter(config, False, False)
+    with pytest.raises(CompilationError) as found:
+        by_package(config, False, False)
+    assert str(found.value.msg) == str(expected.value.msg)
+
+
+def test_the_message_lists_all_settings() -> None:
     with pytest.raises(CompilationError) as found:
         by_package({"meta": {"sparkevolve": {"publsh": "direct"}}}, False, False)
     assert str(found.value.msg).startswith(
         "`meta.sparkevolve` has `publsh` in model.case.t, which is no setting. Allowed are: "
         "on_schema_change, incremental_strategy, unique_key, "
     )
-    with pytest.raises(CompilationError, match=r"meta\.sparkevolve is"):
-        by_package({"meta": {"sparkevolve": ["publish"]}}, False, False)
 
 
 @pytest.mark.parametrize(
@@ -207,4 +218,4 @@ def test_what_only_the_adapter_can_do_is_refused(config: dict[str, Any], message
 def test_every_setting_of_the_adapter_is_known() -> None:
     from dbt.adapters.sparkevolve.settings import FILE_FORMAT, SETTINGS
 
-    assert set(PURE.setting_names()) == {setting.key for setting in (*SETTINGS.values(), FILE_FORMAT)}
+    assert PURE.setting_names() == [setting.key for setting in (*SETTINGS.values(), FILE_FORMAT)]

@@ -80,6 +80,53 @@ class ColumnProperties(Protocol):
         """The column's ``meta``, and that of its ``config``."""
 
 
+OWN_META = "sparkevolve"
+"""The key in a node's ``meta`` under which settings may stand: dbt v2 allows none that it does not know."""
+
+
+class _OwnFirst:
+    """A configuration in which ``meta.sparkevolve`` goes before what stands beside ``meta``."""
+
+    def __init__(self, config: Config, own: Mapping[str, Any]) -> None:
+        self._config = config
+        self._own = own
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """Return the value that the node has under a name."""
+        return self._own[name] if name in self._own else self._config.get(name, default)
+
+
+def own_first(config: Config, node: str) -> Config:
+    """Return a configuration in which settings under ``meta.sparkevolve`` go first.
+
+    Args:
+        config: the node's.
+        node: its id, for messages.
+
+    Raises:
+        ModelSettingError: what stands there is no mapping.
+        SettingsConflictError: it has a name that is no setting.
+    """
+    meta = config.get("meta")
+    own = meta.get(OWN_META) if isinstance(meta, Mapping) else None
+    if own is None:
+        return config
+    if not isinstance(own, Mapping):
+        raise ModelSettingError(
+            f"meta.{OWN_META}", own, node, "It has to be a mapping of settings to values."
+        )
+    known = [setting.key for setting in (*SETTINGS.values(), FILE_FORMAT)]
+    for name in own:
+        if name not in known:
+            raise SettingsConflictError(
+                [str(name)],
+                node,
+                f"`meta.{OWN_META}` has `{name}` in {node}, which is no setting. Allowed are: "
+                f"{', '.join(known)}.",
+            )
+    return _OwnFirst(config, own)
+
+
 @dataclass(frozen=True)
 class Kind:
     """What values a setting may have.
@@ -631,6 +678,7 @@ class IncrementalSettings:
             VariableError: that is neither true nor false.
             ModelSettingError: a value cannot be one, or two settings contradict each other.
         """
+        config = own_first(config, node)
         file_format = config.get(FILE_FORMAT.key) or ICEBERG
         if file_format != ICEBERG:
             raise ModelSettingError(FILE_FORMAT.key, file_format, node, f"Allowed are: {ICEBERG}.")

@@ -1,24 +1,171 @@
-"""What the package loads: the columns and rows of each strategy, on stock dbt-spark."""
+"""What the package loads and refuses, and what it says, on stock dbt-spark."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from tests.functional.harness import Scenario
 
-ICEBERG = {"file_format": "iceberg"}
+ADDS = {"on_schema_change": "append_new_columns"}
 
 
 @pytest.mark.core
 def test_columns_come_and_go(project: Scenario) -> None:
-    project.model("select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20", **ICEBERG)
+    project.model("select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20", **ADDS)
     project.run()
     assert project.rows() == [(1, "a", 10), (2, "b", 20)]
     ids = project.field_ids()
-    project.model("select 2 as id, cast(1 as bigint) as c, date '2024-01-01' as d", **ICEBERG)
+    project.model("select 2 as id, cast(1 as bigint) as c, date '2024-01-01' as d", **ADDS)
     run = project.run()
     assert project.columns() == ["id", "b", "c", "d"]
-    assert project.rows()[0] == (1, "a", 10, None)
     assert [row[:3] for row in project.rows()] == [(1, "a", 10), (2, None, 1)]
     assert {name: number for name, number in project.field_ids().items() if name != "d"} == ids
     assert "add column `d` date" in run.log
+    assert "column `b` is not in the model, padded with NULL" in run.log
     assert project.tables() == ["t"]
     assert list(project.table().metadata.refs) == ["main"]
+
+
+@pytest.fixture(scope="module")
+def odd(package_factory: Callable[..., Scenario]) -> Scenario:
+    """A project whose table somebody has made, with columns that are hard to read."""
+    project = package_factory()
+    project.sql(f"create schema if not exists lake.{project.schema}")
+    project.sql(
+        f"create table {project.relation()} (id bigint not null comment 'it''s, \\n  b string not null', "
+        "`b:int, c` struct<`x y`: int not null comment 'in, y: INT NOT NULL', l: array<struct<q: int>>>, "
+        "`NOT NULL` timestamp_ntz not null, ts timestamp) using iceberg "
+        "partitioned by (days(ts), bucket(4, id)) tblproperties ('format-version' = '2')"
+    )
+    return project
+
+
+ALL = (
+    "select cast(1 as bigint) as id, named_struct('x y', 1, 'l', array(named_struct('q', 1))) as `b:int, c`, "
+    "timestamp_ntz '2024-01-01 00:00:00' as `NOT NULL`, timestamp '2024-01-01 00:00:00' as ts"
+)
+
+
+def test_a_table_with_odd_columns_is_read(odd: Scenario) -> None:
+    odd.model(ALL, **ADDS, relax_not_null=False, nested_evolution=False)
+    odd.run()
+    assert len(odd.rows()) == 1
+    table = odd.table()
+    # Nothing was to be changed.
+    assert len(table.metadata.schemas) == 1
+    assert odd.docs()["id"] == "it's, \n  b string not null"
+
+
+REFUSALS = [
+    (
+        f"select id, `b:int, c`, ts from ({ALL})",
+        {"relax_not_null": False},
+        "Column `NOT NULL` is NOT NULL in the table, and the model no longer returns it, so it cannot be "
+        "padded with NULL. Return it from the model again, or set `relax_not_null: true` to make it optional.",
+    ),
+    (
+        f"select *, 1 as ts_day from ({ALL})",
+        {},
+        "The model returns the new column `ts_day`, but a partition spec of the table has, or once had, the "
+        "field `ts_day`, and Iceberg cannot hold both. Give the column another name in the model.",
+    ),
+    (
+        f"select 'x' as id, `NOT NULL` from ({ALL})",
+        {"unique_key": "not null"},
+        "Column `id` is bigint in the table, and the model returns string. Cast it to bigint in the model, "
+        "or return it under a new name, fill that for old rows, and retire the old name.",
+    ),
+    (
+        f"select 1 as other from ({ALL})",
+        {},
+        "The unique_key `id` is not produced by the model, which returns `other`. Return it from the model, "
+        "or change the `unique_key`.",
+    ),
+    (
+        f"select *, 1 as ID from ({ALL})",
+        {},
+        "The model returns columns whose names differ only in ways that Spark ignores: `id`, `ID`. Spark "
+        "cannot tell them apart. Rename all but one of them.",
+    ),
+    (
+        f"select * from ({ALL})",
+        {"incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "ts"},
+        "The model is partitioned by ts and the table by days(ts), bucket(4, id): to overwrite the "
+        "partitions that the batch has rows for would replace other rows than the model means.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("sql", "config", "message"), REFUSALS, ids=range(len(REFUSALS)))
+def test_a_refused_batch_leaves_the_table_alone(
+    odd: Scenario, sql: str, config: dict[str, Any], message: str
+) -> None:
+    before = odd.state()
+    odd.model(sql, **{**ADDS, **config})
+    run = odd.fail()
+    assert message in run.message
+    assert "nothing was written to it:" in run.message
+    assert odd.state() == before
+    assert odd.tables() == ["t"]
+
+
+def test_a_plan_says_what_a_run_would_do(odd: Scenario) -> None:
+    before = odd.state()
+    odd.model(f"select id, `NOT NULL`, 1 as extra from ({ALL})", **ADDS)
+    run = odd.run("--vars", "sparkevolve_plan_only: true")
+    for text in (
+        "change     add column `extra` int",
+        "pad        `b:int, c`",
+        "planned, nothing was changed",
+    ):
+        assert text in run.log
+    assert odd.state() == before
+    frozen = odd.fail("--vars", "sparkevolve_freeze_schema: true")
+    assert "would change the table's schema: add column `extra` int." in frozen.message
+    assert odd.state() == before
+
+
+def test_a_full_refresh_keeps_columns_and_audits_are_asked_first(odd: Scenario) -> None:
+    odd.model("select cast(7 as bigint) as id, 1 as extra", **ADDS, audits=["id > 7"])
+    before = odd.rows()
+    run = odd.fail("--full-refresh")
+    assert "id > 7: 1 row, such as id = 7" in run.message
+    assert odd.rows() == before
+    odd.model("select cast(7 as bigint) as id, 1 as extra", **ADDS, audits=["id >= 7"])
+    odd.run("--full-refresh")
+    assert odd.rows() == [(7, None, None, None, 1)]
+    assert odd.tables() == ["t"]
+    assert list(odd.table().metadata.refs) == ["main"]
+
+
+def test_a_type_is_retired_and_another_takes_its_name(odd: Scenario) -> None:
+    odd.model(
+        "select cast(8 as bigint) as id, 'eight' as extra", **ADDS, column_renames={"extra": "extra_old"}
+    )
+    odd.run()
+    odd.run()
+    assert odd.types()["extra_old"] == "int"
+    assert odd.types()["extra"] == "string"
+    assert [(row[0], row[-2], row[-1]) for row in odd.rows()] == [(7, 1, None), (8, None, "eight")]
+
+
+@pytest.mark.core
+def test_without_the_wrapper_no_model_is_run(package_factory: Callable[..., Scenario]) -> None:
+    project = package_factory(wrapper="")
+    project.model("select 1 as id", **ADDS)
+    run = project.fail()
+    assert "the project has no wrapper that hands incremental models to it" in run.message
+    assert "{{ return(sparkevolve.incremental()) }}" in run.message
+    assert "model.case.t" in run.message
+    assert project.tables() == []
+    project.file("macros/incremental.sql", "{% macro other() %}{% endmacro %}")
+    assert not project.dbt("run-operation", "sparkevolve.check").success
+
+
+def test_the_check_says_what_the_server_has(project: Scenario) -> None:
+    run = project.dbt("run-operation", "sparkevolve.check")
+    assert run.success, run.message or run.log
+    for text in ("The default catalog is `lake`", "runs are published from branches", "Nothing is missing."):
+        assert text in run.log
+    assert project.tables() == ["t"]

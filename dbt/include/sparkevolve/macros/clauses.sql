@@ -1,9 +1,16 @@
 {# The clauses of CREATE TABLE and CREATE VIEW. dbt-spark escapes quotes at the most, and Spark reads backslashes too:
    here each text is a literal of ours, and each name is in backticks. #}
 
+{# What the node's configuration has under a name, first of all under `meta.sparkevolve`. #}
+{% macro sparkevolve__config(name) %}
+  {% set own = (config.get('meta') or {}).get('sparkevolve') or {} %}
+  {% do return(own[name] if own is mapping and name in own else config.get(name)) %}
+{% endmacro %}
+
+
 {# The format of the node's table. dbt-spark's macros each have a default of their own. #}
 {% macro sparkevolve__file_format() %}
-  {% do return(config.get('file_format') or 'iceberg') %}
+  {% do return(sparkevolve__config('file_format') or 'iceberg') %}
 {% endmacro %}
 
 
@@ -15,7 +22,7 @@
 
 {# What the model's table is partitioned by; under `partitioned_by` where the model has dbt-athena's name of it. #}
 {% macro sparkevolve__partition_by() %}
-  {% do return(config.get('partition_by') or config.get('partitioned_by')) %}
+  {% do return(sparkevolve__config('partition_by') or sparkevolve__config('partitioned_by')) %}
 {% endmacro %}
 
 
@@ -26,9 +33,11 @@
 
 {% macro sparkevolve__tblproperties_clause() %}
   {%- if sparkevolve__file_format() == 'iceberg' -%}
-    {{ sparkevolve__tblproperties(adapter.clauses().table_properties(config.get('tblproperties'), this, adapter.node().creation())) }}
-  {%- elif config.get('tblproperties') -%}
-    {{ sparkevolve__tblproperties(config.get('tblproperties')) }}
+    {{ sparkevolve__tblproperties(
+      adapter.clauses().table_properties(sparkevolve__config('tblproperties'), this, adapter.node().creation())
+    ) }}
+  {%- elif sparkevolve__config('tblproperties') -%}
+    {{ sparkevolve__tblproperties(sparkevolve__config('tblproperties')) }}
   {%- endif -%}
 {%- endmacro -%}
 
@@ -50,7 +59,7 @@
 
 
 {% macro sparkevolve__location_clause() %}
-  {%- if config.get('location_root') is not none -%}
+  {%- if sparkevolve__config('location_root') is not none -%}
     location {{ adapter.clauses().string_literal(sparkevolve__location()) }}
   {%- endif -%}
 {%- endmacro -%}
@@ -58,16 +67,16 @@
 
 {# Where the node's table is to be; none if the catalog chooses. #}
 {% macro sparkevolve__location() %}
-  {%- if config.get('location_root') is not none -%}
-    {%- do return(config.get('location_root') ~ '/' ~ model['alias']) -%}
+  {%- if sparkevolve__config('location_root') is not none -%}
+    {%- do return(sparkevolve__config('location_root') ~ '/' ~ model['alias']) -%}
   {%- endif -%}
   {%- do return(none) -%}
 {%- endmacro -%}
 
 
 {% macro sparkevolve__options_clause() %}
-  {%- set options = dict(config.get('options') or {}) -%}
-  {%- if config.get('file_format') == 'hudi' and config.get('unique_key') -%}
+  {%- set options = dict(sparkevolve__config('options') or {}) -%}
+  {%- if sparkevolve__config('file_format') == 'hudi' and config.get('unique_key') -%}
     {%- do options.setdefault('primaryKey', sparkevolve__as_list(config.get('unique_key')) | join(',')) -%}
     {%- set warning = adapter.clauses().other_primary_key(options, config.get('unique_key')) -%}
     {%- if warning -%}
@@ -93,8 +102,8 @@
 
 
 {% macro sparkevolve__clustered_cols(label, required=false) %}
-  {%- if config.get('clustered_by') and config.get('buckets') -%}
-    {{ label }} ({{ adapter.clauses().partition_sql(config.get('clustered_by')) }}) into {{ config.get('buckets') | int }} buckets
+  {%- if sparkevolve__config('clustered_by') and sparkevolve__config('buckets') -%}
+    {{ label }} ({{ adapter.clauses().partition_sql(sparkevolve__config('clustered_by')) }}) into {{ sparkevolve__config('buckets') | int }} buckets
   {%- endif -%}
 {%- endmacro -%}
 
