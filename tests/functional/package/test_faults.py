@@ -1,13 +1,14 @@
 """What goes wrong while the package loads: statements that are sent twice, other writers, nodes that fail."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt_common.exceptions import DbtRuntimeError
 
 from tests.functional.harness import Scenario
-from tests.functional.intruders import Intrude, append
-from tests.functional.intruders import intrude as intrude
+from tests.functional.intruders import append
 
 ADDS = {"on_schema_change": "append_new_columns"}
 
@@ -21,18 +22,30 @@ def table(project: Scenario) -> Scenario:
     return project
 
 
-def sent_twice(monkeypatch: pytest.MonkeyPatch, beginning: str, times: int = 1) -> list[str]:
-    """Send statements that begin like this a second time, as dbt-spark does after a lost connection."""
+def instead(monkeypatch: pytest.MonkeyPatch, beginning: str, do: Callable[[Callable[[], Any]], Any]) -> None:
+    """Let something else happen to statements that begin like this; it can send the statement itself."""
     real = SparkConnectionManager.add_query
-    sent: list[str] = []
 
     def add_query(self: Any, sql: str, *args: Any, **kwargs: Any) -> Any:
-        if sql.strip().startswith(beginning) and len(sent) < times:
-            sent.append(sql)
-            real(self, sql, *args, **kwargs)
+        # dbt puts a comment before each statement.
+        if sql.rpartition("*/")[2].strip().startswith(beginning):
+            return do(lambda: real(self, sql, *args, **kwargs))
         return real(self, sql, *args, **kwargs)
 
     monkeypatch.setattr(SparkConnectionManager, "add_query", add_query)
+
+
+def sent_twice(monkeypatch: pytest.MonkeyPatch, beginning: str, times: int = 1) -> list[None]:
+    """Send statements that begin like this a second time, as dbt-spark does after a lost connection."""
+    sent: list[None] = []
+
+    def do(send: Callable[[], Any]) -> Any:
+        if len(sent) < times:
+            sent.append(None)
+            send()
+        return send()
+
+    instead(monkeypatch, beginning, do)
     return sent
 
 
@@ -66,16 +79,20 @@ def test_an_insert_that_is_always_sent_twice_is_never_published(
 
 
 @pytest.mark.core
-def test_another_writer_who_is_faster_is_not_overwritten(table: Scenario, intrude: Intrude) -> None:
+def test_another_writer_who_is_faster_is_not_overwritten(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table.model("select 2 as id, cast(count(*) as string) as b from {{ this }}", **ADDS)
-    happened = intrude(
-        SparkConnectionManager,
-        "add_query",
-        lambda: append(table, [{"id": 9, "b": "theirs"}]),
-        sql="INSERT INTO",
-    )
+    happened: list[None] = []
+
+    def intrude(send: Callable[[], Any]) -> Any:
+        if not happened:
+            happened.append(None)
+            append(table, [{"id": 9, "b": "theirs"}])
+        return send()
+
+    instead(monkeypatch, "INSERT INTO", intrude)
     run = table.run()
-    assert len(happened) == 1
     assert "other writers have committed to it meanwhile, so the batch is loaded again" in run.log
     # The model was computed again, from the table with their row.
     assert table.rows() == [(1, "a"), (2, "3"), (9, "theirs")]
@@ -87,15 +104,12 @@ def test_a_node_that_fails_leaves_its_table_and_no_batch(
     table: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.model("select 2 as id, 'c' as b", **ADDS)
-    real = SparkConnectionManager.add_query
 
-    def add_query(self: Any, sql: str, *args: Any, **kwargs: Any) -> Any:
-        if sql.strip().startswith("INSERT"):
-            raise RuntimeError("the server is gone")
-        return real(self, sql, *args, **kwargs)
+    def fail(send: Callable[[], Any]) -> Any:
+        raise DbtRuntimeError("the server is gone")
 
     with monkeypatch.context() as patched:
-        patched.setattr(SparkConnectionManager, "add_query", add_query)
+        instead(patched, "INSERT INTO", fail)
         run = table.fail()
     assert "the server is gone" in run.message
     assert table.rows() == [(1, "a"), (2, "b")]

@@ -1,9 +1,11 @@
 """A project of ten nodes that evolves three times, run as a job of a hosted dbt, and by the adapter."""
 
+import shutil
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.functional.harness import Run, Scenario, sort_rows
 
@@ -118,3 +120,74 @@ def test_a_job_has_the_rows_and_columns_of_the_adapter(
             assert (where, sort_rows(project.rows(name))) == (where, sort_rows(adapter_project.rows(name)))
     assert project.tables() == adapter_project.tables()
     assert all(list(project.table(name).metadata.refs) == ["main"] for name in QUERIES)
+
+
+def test_a_ci_job_builds_what_has_changed_into_a_schema_of_its_own(
+    package_factory: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = package_factory()
+    pr = f"dbt_cloud_pr_{project.schema}"
+    profiles = project.folder / "profiles.yml"
+    profile = yaml.safe_load(profiles.read_text(encoding="utf-8"))
+    outputs = profile["case"]["outputs"]
+    outputs["pr"] = {**outputs["t"], "schema": pr}
+    profiles.write_text(yaml.safe_dump(profile), encoding="utf-8")
+    project.model("select 1 as id, 'a' as b", "base", on_schema_change=PRESERVE)
+    project.model("select id, b, 'up' as c from {{ ref('base') }}", "top", on_schema_change=PRESERVE)
+    project.file(
+        "models/sources.yml",
+        yaml.safe_dump(
+            {
+                "sources": [
+                    {
+                        "name": "made",
+                        "schema": project.schema,
+                        "config": {
+                            "loaded_at_field": "current_timestamp()",
+                            "freshness": {"warn_after": {"count": 1, "period": "day"}},
+                        },
+                        "tables": [{"name": "base"}],
+                    }
+                ]
+            }
+        ),
+    )
+    assert project.dbt("build").success
+    fresh = project.dbt("source", "freshness")
+    assert fresh.success, fresh.message or fresh.log
+    shutil.copytree(project.folder / "target", project.folder / "prod")
+
+    monkeypatch.setenv("DBT_CLOUD_PR_ID", "7")
+    monkeypatch.setenv("DBT_CLOUD_INVOCATION_CONTEXT", "ci")
+    changed = "select id, b, cast(2 as bigint) as d from {{ ref('base') }}"
+    project.model(changed, "top", on_schema_change=PRESERVE)
+    ci = ["--target", "pr", "--select", "state:modified+", "--defer", "--state", str(project.folder / "prod")]
+    run = project.dbt("build", *ci)
+    assert run.success, run.message or run.log
+    try:
+        # A first build: the columns of the model alone, from the table of production.
+        assert project.sql(f"select * from lake.{pr}.top") == [(1, "a", 2)]
+        assert [row[1] for row in project.sql(f"show tables in lake.{pr}")] == ["top"]
+        assert project.columns("top") == ["id", "b", "c"]
+        project.run()
+        assert project.rows("top") == [(1, "a", None, 2)]
+    finally:
+        project.sql(f"drop table if exists lake.{pr}.top")
+        project.sql(f"drop schema if exists lake.{pr}")
+
+
+def test_a_job_goes_on_where_it_has_failed(package_factory: Callable[..., Scenario]) -> None:
+    project = package_factory()
+    project.model("select 1 as id", "good", on_schema_change=PRESERVE)
+    project.model("select id, n from {{ ref('bad') }}", "after", on_schema_change=PRESERVE)
+    project.model(
+        "select id, raise_error('no value yet') as n from {{ ref('good') }}", "bad", on_schema_change=PRESERVE
+    )
+    assert not project.dbt("build").success
+    assert project.tables() == ["good"]
+    snapshots = project.snapshots("good")
+    project.model("select id, 2 as n from {{ ref('good') }}", "bad", on_schema_change=PRESERVE)
+    retried = project.dbt("retry")
+    assert retried.success, retried.message or retried.log
+    assert project.rows("after") == [(1, 2)]
+    assert project.snapshots("good") == snapshots
