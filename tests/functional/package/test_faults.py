@@ -63,7 +63,8 @@ def test_a_statement_that_is_sent_twice_adds_no_row_twice(
     assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
     assert table.tables() == ["t"]
     assert list(table.table().metadata.refs) == ["main"]
-    assert ("so the batch is loaded again" in run.log) == (beginning == "INSERT INTO")
+    # A second DELETE, which finds nothing, is a commit too many.
+    assert ("so the batch is loaded again" in run.log) == (beginning in ("INSERT INTO", "DELETE"))
 
 
 def test_an_insert_that_is_always_sent_twice_is_never_published(

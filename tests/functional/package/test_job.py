@@ -181,7 +181,9 @@ def test_a_job_goes_on_where_it_has_failed(package_factory: Callable[..., Scenar
     project.model("select 1 as id", "good", on_schema_change=PRESERVE)
     project.model("select id, n from {{ ref('bad') }}", "after", on_schema_change=PRESERVE)
     project.model(
-        "select id, raise_error('no value yet') as n from {{ ref('good') }}", "bad", on_schema_change=PRESERVE
+        "select id, cast(raise_error('no value') as int) as n from {{ ref('good') }}",
+        "bad",
+        on_schema_change=PRESERVE,
     )
     assert not project.dbt("build").success
     assert project.tables() == ["good"]
