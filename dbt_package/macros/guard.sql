@@ -15,6 +15,8 @@
   {% endfor %}
   {% if models and not sparkevolve.has_override() %}
     {% do exceptions.raise_compiler_error(sparkevolve.override_text(models)) %}
+  {% elif models %}
+    {% do sparkevolve.say(sparkevolve.losses_text()) %}
   {% endif %}
   {% do return('') %}
 {% endmacro %}

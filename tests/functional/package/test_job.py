@@ -118,6 +118,9 @@ def test_a_job_has_the_rows_and_columns_of_the_adapter(
             where = (step, name)
             assert (where, project.types(name)) == (where, adapter_project.types(name))
             assert (where, sort_rows(project.rows(name))) == (where, sort_rows(adapter_project.rows(name)))
+            made = (project.table(name).properties, adapter_project.table(name).properties)
+            ours, theirs = ({k: v for k, v in p.items() if not k.startswith("sparkevolve.")} for p in made)
+            assert (where, ours) == (where, theirs)
     assert project.tables() == adapter_project.tables()
     assert all(list(project.table(name).metadata.refs) == ["main"] for name in QUERIES)
 

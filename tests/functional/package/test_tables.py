@@ -1,0 +1,97 @@
+"""Tables that the package meets: of format version 3, of older partitions, without branches, of the adapter."""
+
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.functional.harness import Scenario
+
+ADDS = {"on_schema_change": "append_new_columns"}
+
+
+def test_a_table_of_format_version_3_evolves(project: Scenario) -> None:
+    config = {**ADDS, "tblproperties": {"format-version": "3"}}
+    project.model("select 1 as id, 'a' as b", "v3", **config)
+    project.run("--select", "v3")
+    project.model("select 1 as id, cast(2 as bigint) as n union all select 2, 3", "v3", **config)
+    project.run("--select", "v3")
+    assert project.table("v3").metadata.format_version == 3
+    assert project.sql(f"select * from {project.relation('v3')} order by id") == [(1, None, 2), (2, None, 3)]
+    assert list(project.table("v3").metadata.refs) == ["main"]
+
+
+def test_direct_goes_straight_into_the_table(project: Scenario) -> None:
+    config = {**ADDS, "meta": {"sparkevolve": {"publish": "direct"}}}
+    project.model("select 1 as id, 'a' as b union all select 2, 'b'", "straight", **config)
+    project.run("--select", "straight")
+    project.model("select 2 as id, 'c' as b, 1 as n", "straight", **config)
+    run = project.run("--select", "straight")
+    assert project.rows("straight") == [(1, "a", None), (2, "c", 1)]
+    assert "CREATE BRANCH" not in run.log
+    # The DELETE and the INSERT.
+    assert len(project.snapshots("straight")) == 3
+
+
+def test_partitions_of_an_older_spec_are_not_left_beside_the_new_rows(project: Scenario) -> None:
+    config = {**ADDS, "unique_key": None, "incremental_strategy": "insert_overwrite"}
+    project.model("select 1 as id, 1 as p union all select 2, 2", "parts", **config, partition_by="p")
+    project.run("--select", "parts")
+    project.model("select 3 as id, 2 as p", "parts", **config, partition_by="p")
+    project.run("--select", "parts")
+    assert project.rows("parts") == [(1, 1), (3, 2)]
+    table = project.relation("parts")
+    project.sql(f"alter table {table} replace partition field p with bucket(2, p)")
+    before = project.rows("parts")
+    project.model("select 4 as id, 2 as p", "parts", **config, partition_by="bucket(2, p)")
+    run = project.fail("--select", "parts")
+    assert "the table has files from before its partitioning was changed" in run.message
+    assert project.rows("parts") == before
+    assert list(project.table("parts").metadata.refs) == ["main"]
+    project.sql(
+        f"call lake.system.rewrite_data_files(table => '{project.schema}.parts', "
+        "options => map('rewrite-all', 'true'))"
+    )
+    project.run("--select", "parts")
+    assert (4, 2) in project.rows("parts")
+
+
+def test_what_a_killed_run_has_left_is_removed_by_its_age(project: Scenario) -> None:
+    left = f"left__dbt_tmp_{'0' * 12}"
+    theirs = f"theirs__dbt_tmp_{'1' * 12}"
+    for name, properties in ((left, "'sparkevolve.staged-by' = 'x'"), (theirs, "'other' = 'x'")):
+        project.sql(
+            f"create table {project.relation(name)} using iceberg tblproperties ({properties}) "
+            "as select 1 as id"
+        )
+    assert project.dbt("run-operation", "sparkevolve.clean_up").success
+    assert {left, theirs} <= set(project.tables())
+    assert project.dbt("run-operation", "sparkevolve.clean_up", "--args", "{hours: -1}").success
+    assert left not in project.tables()
+    assert theirs in project.tables()
+    project.sql(f"drop table {project.relation(theirs)}")
+
+
+@pytest.mark.core
+def test_a_project_moves_to_the_adapter_and_back_by_its_profile(
+    project: Scenario, profile_target: dict[str, Any]
+) -> None:
+    profiles = project.folder / "profiles.yml"
+    profile = yaml.safe_load(profiles.read_text(encoding="utf-8"))
+    profile["case"]["outputs"]["adapter"] = {**profile_target, "schema": project.schema}
+    profiles.write_text(yaml.safe_dump(profile), encoding="utf-8")
+    config = {**ADDS, "meta": {"sparkevolve": {"removed_columns": "keep"}}}
+    runs = []
+    for sql, target in (
+        ("select 1 as id, 'a' as b union all select 2, 'b'", "t"),
+        ("select 1 as id, cast(1 as bigint) as n", "adapter"),
+        ("select 2 as id, 'z' as `C d`", "t"),
+        ("select 2 as id, 'y' as `c D`", "adapter"),
+    ):
+        project.model(sql, "moves", **config)
+        runs.append(project.run("--select", "moves", "--target", target))
+    assert project.columns("moves") == ["id", "b", "n", "C d"]
+    assert project.rows("moves") == [(1, "a", 1, None), (2, "b", None, "y")]
+    # Each has its own materialization: the adapter's goes before the wrapper.
+    assert ["describe query" in run.log for run in runs] == [True, False, True, False]
+    assert list(project.table("moves").metadata.refs) == ["main"]
