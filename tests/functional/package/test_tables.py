@@ -1,4 +1,4 @@
-"""Tables that the package meets: of format version 3, of older partitions, without branches, of the adapter."""
+"""Tables of format version 3, of older partitions, without branches, and of the adapter."""
 
 from typing import Any
 
