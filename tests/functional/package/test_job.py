@@ -62,7 +62,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "orders": {"unique_key": "id"},
     "events": {"incremental_strategy": "append"},
     "customers": {"incremental_strategy": "merge", "unique_key": ["ID"], "merge_exclude_columns": ["mail"]},
-    "days": {"incremental_strategy": "insert_overwrite", "partition_by": ["day"]},
+    "days": {
+        "incremental_strategy": "insert_overwrite",
+        "meta": {"sparkevolve": {"partition_by": ["day"]}},
+    },
     "hours": {
         "incremental_strategy": "microbatch",
         "event_time": "at",
@@ -79,7 +82,7 @@ RAW = (
 STEPS = len(QUERIES["orders"])
 
 
-def write(project: Scenario, step: int, is_package: bool) -> None:
+def write(project: Scenario, step: int) -> None:
     """Write the project as it is in a step."""
     project.file("seeds/kinds.csv", "kind,title\na,First\nb,Second\n")
     project.file(
@@ -89,9 +92,6 @@ def write(project: Scenario, step: int, is_package: bool) -> None:
     project.file("models/latest.sql", "select * from {{ ref('orders') }}\n")
     for name, queries in QUERIES.items():
         config = {"on_schema_change": PRESERVE, "unique_key": None, **ICEBERG, **CONFIGS[name]}
-        if not is_package:
-            own = config.pop("meta", {}).get("sparkevolve", {})
-            config |= own
         project.model(queries[step], name, **config)
 
 
@@ -111,8 +111,8 @@ def test_a_job_has_the_rows_and_columns_of_the_adapter(
         monkeypatch.setenv(f"DBT_CLOUD_{name}", value)
     monkeypatch.setenv("DBT_CLOUD_INVOCATION_CONTEXT", "prod")
     for step in range(STEPS):
-        for scenario, is_package in ((project, True), (adapter_project, False)):
-            write(scenario, step, is_package)
+        for scenario in (project, adapter_project):
+            write(scenario, step)
             job(scenario)
         for name in QUERIES:
             where = (step, name)
