@@ -12,6 +12,12 @@
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
   {% else %}
+    {% if not sparkevolve.is_iceberg_table(existing_relation) %}
+      {% do exceptions.raise_compiler_error(
+        target_relation ~ ' is not an Iceberg table: an incremental model of the package sparkevolve needs one. Move or drop '
+        ~ 'the table that is there, or run the model with --full-refresh, which replaces it. Nothing was written.'
+      ) %}
+    {% endif %}
     {% do sparkevolve.load_existing(target_relation, settings) %}
   {% endif %}
   {% do apply_grants(
@@ -29,7 +35,22 @@
   {% if existing_relation is none or existing_relation.is_view %}
     {% do return(true) %}
   {% endif %}
-  {% do return(full_refresh and (settings.full_refresh_schema == 'replace' or not existing_relation.is_iceberg)) %}
+  {% do return(full_refresh and (
+    settings.full_refresh_schema == 'replace' or not sparkevolve.is_iceberg_table(existing_relation)
+  )) %}
+{% endmacro %}
+
+
+{# What dbt has in its cache of a table that this command has made says nothing of its format: Spark is asked, before a
+   table is dropped as one of another format. #}
+{% macro is_iceberg_table(relation) %}
+  {% if relation.is_iceberg %}
+    {% do return(true) %}
+  {% endif %}
+  {% for row in sparkevolve.rows('describe extended ' ~ relation) if row[0] == 'Provider' %}
+    {% do return(row[1] | lower == 'iceberg') %}
+  {% endfor %}
+  {% do return(false) %}
 {% endmacro %}
 
 
@@ -39,7 +60,8 @@
   {% do sparkevolve.warn_of_notes(target, query) %}
   {% do sparkevolve.refuse(target, query.refusals) %}
   {% set sql, staged = query.sql, none %}
-  {% set is_other = existing_relation is not none and (existing_relation.is_view or not existing_relation.is_iceberg) %}
+  {% set is_other = existing_relation is not none
+    and (existing_relation.is_view or not sparkevolve.is_iceberg_table(existing_relation)) %}
   {% if settings.audits or is_other %}
     {# The model may read what is there, and may fail, so its rows are staged before the old relation goes. #}
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 0) %}

@@ -21,6 +21,29 @@ def test_a_table_of_format_version_3_evolves(project: Scenario) -> None:
     assert list(project.table("v3").metadata.refs) == ["main"]
 
 
+def test_descriptions_are_stored_once(project: Scenario) -> None:
+    config = {**ADDS, "persist_docs": {"relation": True, "columns": True}}
+
+    def describe(**docs: str) -> None:
+        columns = [{"name": name, "description": doc} for name, doc in docs.items()]
+        models = {"models": [{"name": "told", "description": "It's told.", "columns": columns}]}
+        project.file("models/told.yml", yaml.safe_dump(models))
+
+    describe(id="The key; it's ${one}.", b="A \\ letter.")
+    project.model("select 1 as id, 'a' as b", "told", **config)
+    project.run("--select", "told")
+    assert project.docs("told") == {"id": "The key; it's ${one}.", "b": "A \\ letter."}
+    schemas = project.schemas("told")
+    project.run("--select", "told")
+    assert project.schemas("told") == schemas
+    describe(id="The key.", b="A \\ letter.", c="New.")
+    project.model("select 1 as id, 'a' as b, 2 as c", "told", **config)
+    project.run("--select", "told")
+    assert project.docs("told") == {"id": "The key.", "b": "A \\ letter.", "c": "New."}
+    # The addition with its description, and the other description.
+    assert project.schemas("told") == schemas + 2
+
+
 def test_direct_goes_straight_into_the_table(project: Scenario) -> None:
     config = {**ADDS, "meta": {"sparkevolve": {"publish": "direct"}}}
     project.model("select 1 as id, 'a' as b union all select 2, 'b'", "straight", **config)
