@@ -101,7 +101,6 @@ def sent_twice(monkeypatch: pytest.MonkeyPatch, beginning: str, times: int = 1) 
     return sent
 
 
-@pytest.mark.core
 @pytest.mark.parametrize(
     "beginning", ["create or replace table", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL", "drop table"]
 )

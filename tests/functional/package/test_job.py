@@ -102,7 +102,6 @@ def job(project: Scenario, *arguments: str) -> Run:
     return run
 
 
-@pytest.mark.core
 def test_a_job_has_the_rows_and_columns_of_the_adapter(
     package_factory: Callable[..., Scenario], adapter_project: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,7 +95,6 @@ def test_what_a_killed_run_has_left_is_removed_by_its_age(project: Scenario) -> 
     project.sql(f"drop table {project.relation(theirs)}")
 
 
-@pytest.mark.core
 def test_a_project_moves_to_the_adapter_and_back_by_its_profile(
     project: Scenario, profile_target: dict[str, Any]
 ) -> None:
