@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.functional.harness import Scenario
