@@ -20,6 +20,7 @@ from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift
 from tests.functional.intruders import intrude as intrude
 from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
+from tests.functional.package import projects
 from tests.functional.postgres import Postgres
 from tests.functional.rest_catalog import RestCatalog
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
@@ -184,6 +185,18 @@ def spark_sql(
     return thrift_runner(profile_target)
 
 
+@pytest.fixture(scope="session")
+def stock_target(
+    method: str,
+    profile_target: dict[str, Any],
+    spark_sql: SqlRunner,
+    catalog_properties: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, Any]:
+    """The output of a profile of dbt-spark, for the dbt package, without a schema."""
+    return projects.stock_target(method, profile_target, catalog_properties, tmp_path_factory.mktemp("stock"))
+
+
 @pytest.fixture
 def lake(catalog_properties: dict[str, str]) -> Catalog:
     """The catalog, opened afresh by PyIceberg: the reader that is independent of the code under test."""
@@ -192,15 +205,27 @@ def lake(catalog_properties: dict[str, str]) -> Catalog:
 
 @pytest.fixture
 def scenario_factory(
-    profile_target: dict[str, Any], spark_sql: SqlRunner, lake: Catalog, tmp_path: Path
+    request: pytest.FixtureRequest,
+    profile_target: dict[str, Any],
+    spark_sql: SqlRunner,
+    lake: Catalog,
+    tmp_path: Path,
 ) -> Iterator[Callable[..., Scenario]]:
-    """Make dbt projects, each with a schema of its own that goes at the end."""
+    """Make dbt projects, each with a schema of its own that goes at the end.
+
+    With ``--mode package`` they are projects of stock dbt-spark that have the dbt package installed.
+    """
     made: list[Scenario] = []
+    is_package = request.config.getoption("--mode") == "package"
 
     def make(**profile: Any) -> Scenario:
         schema = f"case_{uuid.uuid4().hex[:10]}"
         folder = tmp_path / schema
-        scenario = Scenario(folder, schema, {**profile_target, **profile}, spark_sql, lake)
+        if is_package:
+            target = {**request.getfixturevalue("stock_target"), **profile}
+            scenario = projects.package_project(folder, schema, target, spark_sql, lake)
+        else:
+            scenario = Scenario(folder, schema, {**profile_target, **profile}, spark_sql, lake)
         made.append(scenario)
         return scenario
 

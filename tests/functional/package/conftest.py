@@ -2,46 +2,14 @@
 
 import uuid
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from dbt.adapters.factory import reset_adapters
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.functional.harness import Scenario, SqlRunner
-
-PACKAGE = Path(__file__).resolve().parents[3] / "dbt_package"
-WRAPPER = """{% materialization incremental, adapter='spark' %}
-  {{ return(sparkevolve.incremental()) }}
-{% endmaterialization %}
-"""
-
-
-@pytest.fixture(scope="session")
-def stock_target(
-    method: str,
-    profile_target: dict[str, Any],
-    spark_sql: SqlRunner,
-    catalog_properties: dict[str, str],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Any]:
-    """The output of a profile of dbt-spark, without a schema."""
-    # Where its connections begin.
-    load_catalog("lake", **catalog_properties).create_namespace_if_not_exists("default")
-    if method == "thrift":
-        reached = {"method": "thrift", "port": profile_target["port"], "poll_interval": 0}
-        return {"type": "spark", "host": "127.0.0.1", "user": "dbt", "threads": 1, **reached}
-    # dbt-spark takes the session of the process, to which the operator has given the catalog.
-    from pyspark.sql import SparkSession
-
-    session = SparkSession.builder.getOrCreate()
-    settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("stock"))
-    for key, value in {**settings.spark, "spark.sql.defaultCatalog": "lake"}.items():
-        session.conf.set(key, value)
-    return {"type": "spark", "method": "session", "host": "NA", "threads": 1}
+from tests.functional.package import projects
 
 
 @pytest.fixture(scope="module")
@@ -53,20 +21,13 @@ def package_factory(
 ) -> Iterator[Callable[..., Scenario]]:
     """Make projects that have the package installed, each with a schema of its own that goes at the end."""
     made: list[Scenario] = []
-    lake: Catalog = load_catalog("lake", **catalog_properties)
+    lake = load_catalog("lake", **catalog_properties)
 
-    def make(wrapper: str = WRAPPER) -> Scenario:
-        reset_adapters()
+    def make(wrapper: str = projects.WRAPPER) -> Scenario:
         schema = f"case_{uuid.uuid4().hex[:10]}"
         folder = tmp_path_factory.mktemp("package") / schema
-        scenario = Scenario(folder, schema, stock_target, spark_sql, lake)
-        scenario.file("packages.yml", yaml.safe_dump({"packages": [{"local": str(PACKAGE)}]}))
-        if wrapper:
-            scenario.file("macros/incremental.sql", wrapper)
-        made.append(scenario)
-        found = scenario.dbt("deps")
-        assert found.success, found.log
-        return scenario
+        made.append(projects.package_project(folder, schema, stock_target, spark_sql, lake, wrapper))
+        return made[-1]
 
     yield make
     for scenario in made:
