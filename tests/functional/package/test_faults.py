@@ -68,8 +68,10 @@ def test_a_lost_connection_adds_no_row_twice(
 @pytest.fixture
 def table(project: Scenario) -> Scenario:
     """A project with a table of two rows of its own."""
+    project.sql(f"create schema if not exists lake.{project.schema}")
+    project.sql(f"drop table if exists {project.relation()} purge")
     project.model("select 1 as id, 'a' as b union all select 2, 'b'", **ADDS)
-    project.run("--full-refresh")
+    project.run()
     assert project.rows() == [(1, "a"), (2, "b")]
     return project
 
@@ -152,21 +154,52 @@ def test_another_writer_who_is_faster_is_not_overwritten(
     assert list(table.table().metadata.refs) == ["main"]
 
 
-def test_a_node_that_fails_leaves_its_table_and_no_batch(
-    table: Scenario, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_roll_back_in_the_last_moment_is_told(table: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`fast_forward` moves `main` from any ancestor of the branch, not from the base alone."""
     table.model("select 2 as id, 'c' as b", **ADDS)
+    table.run()
+    metadata = table.table().metadata
+    head = metadata.snapshot_by_id(metadata.current_snapshot_id)
+    assert head is not None
+
+    def roll_back(send: Callable[[], Any]) -> Any:
+        name = f"{table.schema}.t"
+        table.sql(f"call lake.system.rollback_to_snapshot('{name}', {head.parent_snapshot_id})")
+        return send()
+
+    table.model("select 3 as id, 'd' as b", **ADDS)
+    with monkeypatch.context() as patched:
+        instead(patched, "CALL", roll_back)
+        run = table.fail()
+    assert f"rolled the table back to snapshot {head.parent_snapshot_id} in the moment before" in run.message
+    assert f"the rows are those of snapshot {head.snapshot_id} and of this run" in run.message
+    assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
+
+
+STEPS = ("refresh", "create or replace", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL", "drop table")
+
+
+@pytest.mark.parametrize("beginning", STEPS)
+def test_a_node_that_fails_leaves_a_table_that_can_be_loaded(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch, beginning: str
+) -> None:
+    table.model("select 2 as id, 'c' as b, 1 as n", **ADDS)
 
     def fail(send: Callable[[], Any]) -> Any:
         raise DbtRuntimeError("the server is gone")
 
     with monkeypatch.context() as patched:
-        instead(patched, "INSERT INTO", fail)
+        instead(patched, beginning, fail)
         run = table.fail()
     assert "the server is gone" in run.message
-    assert table.rows() == [(1, "a"), (2, "b")]
-    # The batch went at the end of the command; the branch stays until a later run.
-    assert table.tables() == ["t"]
-    assert len(table.table().metadata.refs) == 2
+    # Old rows or new ones, never some of both.
+    found = [row[:2] for row in table.rows()]
+    assert found == ([(1, "a"), (2, "c")] if beginning == "drop table" else [(1, "a"), (2, "b")])
+    # The batch went at the end of the command; a branch stays until a later run.
+    assert table.tables() == ["t"] or beginning == "drop table"
     table.run()
-    assert table.rows() == [(1, "a"), (2, "c")]
+    assert [row[:2] for row in table.rows()] == [(1, "a"), (2, "c")]
+    assert table.columns()[:3] == ["id", "b", "n"]
+    for name in table.tables():
+        if name != "t":
+            table.sql(f"drop table {table.relation(name)}")
