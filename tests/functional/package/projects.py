@@ -17,6 +17,14 @@ WRAPPER = """{% materialization incremental, adapter='spark' %}
 """
 
 
+class PackageScenario(Scenario):
+    """A project whose tables have names of two parts, as dbt-spark renders them."""
+
+    def relation(self, name: str = "t") -> str:
+        """The rendered name of a table."""
+        return f"{self.schema}.{name}"
+
+
 def stock_target(
     method: str, profile_target: dict[str, Any], catalog_properties: dict[str, str], folder: Path
 ) -> dict[str, Any]:
@@ -41,7 +49,7 @@ def package_project(
 ) -> Scenario:
     """Make a project with the package and, unless it is empty, the wrapper that hands models to it."""
     reset_adapters()
-    scenario = Scenario(folder, schema, target, sql, lake)
+    scenario = PackageScenario(folder, schema, target, sql, lake)
     scenario.file("packages.yml", yaml.safe_dump({"packages": [{"local": str(PACKAGE)}]}))
     if wrapper:
         scenario.file("macros/incremental.sql", wrapper)
