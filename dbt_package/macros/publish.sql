@@ -216,10 +216,10 @@
   {% set main = refs.get('main', {}).get('snapshot') %}
   {% if found == '' and main == load.table.base %}
     {% do sparkevolve.check_older_partitions(load, refs[load.branch].snapshot) %}
-    {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
-    {% set answer = sparkevolve.rows(sparkevolve.fast_forward(catalog, load.target, 'main', load.branch))[0] %}
-    {% do sparkevolve.check_published(load, answer) %}
+    {% set head = refs[load.branch] %}
+    {% do sparkevolve.run_statement(sparkevolve.fast_forward(head.catalog, load.target, 'main', load.branch)) %}
     {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
+    {% do sparkevolve.check_published(load, head.snapshot, sparkevolve.read_history(load)) %}
     {% do return('done') %}
   {% endif %}
   {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
@@ -318,16 +318,35 @@
 {% endmacro %}
 
 
+{# The snapshots that a table's readers have seen since a load began, in this order. #}
+{% macro read_history(load) %}
+  {% set found = [] %}
+  {% for row in sparkevolve.rows(
+    'select cast(snapshot_id as string) from ' ~ load.target ~ '.history where unix_millis(made_current_at) >= '
+    ~ load.table.base_ms ~ ' order by made_current_at'
+  ) %}
+    {% do found.append(row[0]) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {# See what `main` was when it was moved: Iceberg moves it from any ancestor, though it may have been rolled back to one
-   since this run looked. `main` is at the new head already if the statement was sent twice. #}
-{% macro check_published(load, answer) %}
-  {% set before = answer[1] | string if answer[1] is not none else none %}
-  {% set after = answer[2] | string %}
-  {% if before != load.table.base and before != after %}
+   since this run looked. (The answer of `fast_forward` has what Spark's cache knew.) #}
+{% macro check_published(load, head, history) %}
+  {% set at = namespace(last=none, before=none) %}
+  {% for id in history %}
+    {% if id == head %}
+      {% set at.before = at.last %}
+    {% endif %}
+    {% set at.last = id %}
+  {% endfor %}
+  {% if at.before is not none and at.before != load.table.base %}
+    {% do sparkevolve.drop_staged(load.staged) %}
     {% do exceptions.raise_compiler_error(
-      'The batch of ' ~ load.target ~ ' was published, and somebody has rolled the table back to snapshot '
-      ~ (before or 'none') ~ ' in the moment before: the rows are those of snapshot ' ~ (load.table.base or 'none')
-      ~ ' and of this run. To undo both, roll the table back once more.'
+      'The batch of ' ~ load.target ~ ' was published, and somebody has rolled the table back to snapshot ' ~ at.before
+      ~ ' in the moment before: the rows are those of snapshot ' ~ (load.table.base or 'none') ~ ' and of this run. To undo '
+      ~ 'both, roll the table back once more.'
     ) %}
   {% endif %}
 {% endmacro %}

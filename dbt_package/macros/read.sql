@@ -59,15 +59,16 @@
 {% endmacro %}
 
 
-{# The branches and tags of a table by name, each with its `snapshot`, as text, and when that was made. #}
+{# The branches and tags of a table by name, each with its `snapshot`, as text, when that was made, and the catalog. #}
 {% macro read_refs(relation) %}
   {% set found = {} %}
   {% for row in sparkevolve.rows(
-    'select r.name, r.type, cast(r.snapshot_id as string), cast(unix_millis(s.committed_at) as string) from '
+    'select r.name, r.type, cast(r.snapshot_id as string), cast(unix_millis(s.committed_at) as string), '
+    ~ 'current_catalog() from '
     ~ relation ~ '.refs as r left join ' ~ relation ~ '.snapshots as s on r.snapshot_id = s.snapshot_id'
   ) %}
     {% do found.update({row[0]: {
-      'type': row[1], 'snapshot': row[2], 'at_ms': row[3] | int if row[3] is not none else 0
+      'type': row[1], 'snapshot': row[2], 'at_ms': row[3] | int if row[3] is not none else 0, 'catalog': row[4]
     }}) %}
   {% endfor %}
   {% do return(found) %}

@@ -196,14 +196,30 @@ def test_rows_that_are_missing_are_not_published() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "is_refused"),
-    [("1", "3", False), ("3", "3", False), ("0", "3", True), (None, "3", True)],
+    ("base", "history", "rolled_back_to"),
+    [
+        ("1", ["1", "3"], None),
+        ("1", ["0", "1", "3"], None),
+        # Of an empty table there is nothing before.
+        (None, ["3"], None),
+        # Other writers go on from there.
+        ("1", ["1", "3", "4"], None),
+        # What was before cannot be told.
+        ("1", ["3"], None),
+        ("1", [], None),
+        ("1", ["0", "1", "0", "3"], "0"),
+        ("1", ["0", "3", "4"], "0"),
+    ],
 )
-def test_a_roll_back_in_the_last_moment_is_told(before: str | None, after: str, is_refused: bool) -> None:
-    answer = ("main", before, after)
-    loaded = {**load(), "target": "db.t"}
-    if not is_refused:
-        PURE.check_published(loaded, answer)
+def test_a_roll_back_in_the_last_moment_is_told(
+    base: str | None, history: list[str], rolled_back_to: str | None
+) -> None:
+    dropped: list[str] = []
+    macros = PackageMacros({"statement": lambda name, caller: dropped.append(caller().strip())})
+    loaded = {**load(base), "target": "db.t", "staged": "db.s"}
+    if rolled_back_to is None:
+        macros.check_published(loaded, "3", history)
         return
-    with pytest.raises(CompilationError, match=f"rolled the table back to snapshot {before or 'none'}"):
-        PURE.check_published(loaded, answer)
+    with pytest.raises(CompilationError, match=f"rolled the table back to snapshot {rolled_back_to} in the"):
+        macros.check_published(loaded, "3", history)
+    assert dropped == ["drop table if exists db.s purge"]
