@@ -215,7 +215,7 @@ def test_a_roll_back_in_the_last_moment_is_told(
     base: str | None, history: list[str], rolled_back_to: str | None
 ) -> None:
     dropped: list[str] = []
-    macros = PackageMacros({"statement": lambda name, caller: dropped.append(caller().strip())})
+    macros = PackageMacros({"statement": lambda name, caller: dropped.append(caller().strip()) or ""})
     loaded = {**load(base), "target": "db.t", "staged": "db.s"}
     if rolled_back_to is None:
         macros.check_published(loaded, "3", history)
