@@ -20,7 +20,7 @@ from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift
 from tests.functional.intruders import intrude as intrude
 from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
-from tests.functional.package import projects
+from tests.functional.package.projects import package_project, target_of_stock
 from tests.functional.postgres import Postgres
 from tests.functional.rest_catalog import RestCatalog
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
@@ -194,7 +194,7 @@ def stock_target(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[str, Any]:
     """The output of a profile of dbt-spark, for the dbt package, without a schema."""
-    return projects.stock_target(method, profile_target, catalog_properties, tmp_path_factory.mktemp("stock"))
+    return target_of_stock(method, profile_target, catalog_properties, tmp_path_factory.mktemp("stock"))
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def scenario_factory(
         folder = tmp_path / schema
         if is_package:
             target = {**request.getfixturevalue("stock_target"), **profile}
-            scenario = projects.package_project(folder, schema, target, spark_sql, lake)
+            scenario = package_project(folder, schema, target, spark_sql, lake)
         else:
             scenario = Scenario(folder, schema, {**profile_target, **profile}, spark_sql, lake)
         made.append(scenario)

@@ -180,7 +180,7 @@ def test_what_others_keep_in_meta_is_theirs(meta: object) -> None:
     assert by_adapter({"meta": meta}, False, False).publish == "branch"
 
 
-@pytest.mark.parametrize("own", [{"publsh": "direct"}, ["publish"], "direct", {"partitioned_by": "a"}])
+@pytest.mark.parametrize("own", [{"publishes": "direct"}, ["publish"], "direct", {"partitioned_by": "a"}])
 def test_under_meta_a_name_that_is_no_setting_is_refused(own: object) -> None:
     config = {"meta": {"sparkevolve": own}}
     with pytest.raises(SparkEvolveError) as expected:
@@ -192,9 +192,9 @@ def test_under_meta_a_name_that_is_no_setting_is_refused(own: object) -> None:
 
 def test_the_message_lists_all_settings() -> None:
     with pytest.raises(CompilationError) as found:
-        by_package({"meta": {"sparkevolve": {"publsh": "direct"}}}, False, False)
+        by_package({"meta": {"sparkevolve": {"publishes": "direct"}}}, False, False)
     assert str(found.value.msg).startswith(
-        "`meta.sparkevolve` has `publsh` in model.case.t, which is no setting. Allowed are: "
+        "`meta.sparkevolve` has `publishes` in model.case.t, which is no setting. Allowed are: "
         "on_schema_change, incremental_strategy, unique_key, "
     )
 

@@ -9,7 +9,7 @@ from dbt.adapters.factory import reset_adapters
 from pyiceberg.catalog import load_catalog
 
 from tests.functional.harness import Scenario, SqlRunner
-from tests.functional.package import projects
+from tests.functional.package.projects import WRAPPER, package_project
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +23,10 @@ def package_factory(
     made: list[Scenario] = []
     lake = load_catalog("lake", **catalog_properties)
 
-    def make(wrapper: str = projects.WRAPPER) -> Scenario:
+    def make(wrapper: str = WRAPPER) -> Scenario:
         schema = f"case_{uuid.uuid4().hex[:10]}"
         folder = tmp_path_factory.mktemp("package") / schema
-        made.append(projects.package_project(folder, schema, stock_target, spark_sql, lake, wrapper))
+        made.append(package_project(folder, schema, stock_target, spark_sql, lake, wrapper))
         return made[-1]
 
     yield make

@@ -25,7 +25,7 @@ class PackageScenario(Scenario):
         return f"{self.schema}.{name}"
 
 
-def stock_target(
+def target_of_stock(
     method: str, profile_target: dict[str, Any], catalog_properties: dict[str, str], folder: Path
 ) -> dict[str, Any]:
     """Return the output of a profile of dbt-spark, without a schema; the tests' Spark runs already."""
