@@ -1,6 +1,7 @@
 """How the result of a run becomes visible, in a real table."""
 
 import threading
+from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog
@@ -13,7 +14,14 @@ from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.iceberg.publication import Published, descends_from, has_lost, has_news
+from dbt.adapters.sparkevolve.iceberg.publication import (
+    Claim,
+    Published,
+    TakenBack,
+    descends_from,
+    has_lost,
+    has_news,
+)
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import (
@@ -562,3 +570,82 @@ def test_the_first_snapshot_of_an_empty_table_is_no_news(
     assert head is not None
     assert not has_news(table, head, None)
     assert not has_news(table, head, 7)
+
+
+# What may be taken back
+
+
+CLAIM = "sparkevolve_letters_ffffffff_1_00000000_5"
+
+
+def claimed(lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation) -> tuple[Base, int]:
+    """Publish a row with a claim; return what it started from, and its snapshot."""
+    base = lake.base(target, no_wap)
+    head = loaded(other, OURS, 2)
+    assert lake.publish(target, base, OURS, 0, claim=Claim(CLAIM, 60)) == Published.YES
+    ref = lake.load(target).metadata.refs[CLAIM]
+    assert (ref.snapshot_id, ref.snapshot_ref_type, ref.max_ref_age_ms) == (head, "tag", 3_600_000)
+    assert refs(lake) == {"main", CLAIM}
+    return base, head
+
+
+def test_what_is_published_with_a_claim_can_be_taken_back_once(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base, head = claimed(lake, other, target)
+    seen = lake.base(target, no_wap)
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.YES
+    assert (ids(lake), refs(lake)) == ([1], {"main"})
+    # Whoever has seen it finds out that it is gone.
+    assert lake.rely_on(target, seen, [CLAIM]) is False
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.CLAIM_GONE
+
+
+def test_what_others_rely_on_is_not_taken_back(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base, head = claimed(lake, other, target)
+    seen = lake.base(target, no_wap)
+    assert lake.rely_on(target, seen, [CLAIM, "gone"]) is True
+    assert refs(lake) == {"main"}
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.CLAIM_GONE
+    assert lake.rely_on(target, seen, [CLAIM]) is True
+    assert ids(lake) == [1, 2]
+
+
+@pytest.mark.parametrize("relied_on", [False, True])
+def test_what_others_have_built_on_is_removed_by_a_publication_that_uses_the_claim(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation, relied_on: bool
+) -> None:
+    base, head = claimed(lake, other, target)
+    append(other.load_table("db.t"), [{"id": 3}])
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.BUILT_ON
+    now = lake.base(target, no_wap)
+    loaded(other, OURS, 4)
+    if relied_on:
+        assert lake.rely_on(target, now, [CLAIM]) is True
+    outcome = lake.publish(target, now, OURS, 0, used_claim=CLAIM)
+    assert outcome == (Published.MOVED if relied_on else Published.YES)
+    assert ids(lake) == ([1, 2, 3] if relied_on else [1, 2, 3, 4])
+    assert refs(lake) == ({"main", OURS} if relied_on else {"main"})
+
+
+def test_a_claim_is_met_by_the_commit_that_takes_back(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run relies on it after this one has looked, and before it commits."""
+    base, head = claimed(lake, other, target)
+    seen = lake.base(target, no_wap)
+    real = lake.access.load
+    calls: list[None] = []
+
+    def load_and_meet(*args: Any) -> Any:
+        table = real(*args)
+        calls.append(None)
+        if len(calls) == 1:
+            assert lake.rely_on(target, seen, [CLAIM]) is True
+        return table
+
+    monkeypatch.setattr(lake.access, "load", load_and_meet)
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.CLAIM_GONE
+    assert ids(lake) == [1, 2]

@@ -34,25 +34,44 @@ KILLS: list[tuple[str, dict[str, Any], list[Any], list[int]]] = [
 
 
 @pytest.mark.core
-def test_a_process_that_is_killed_between_letters_and_rows(scenario: Scenario) -> None:
-    """All models run at once in one process, each up to its step; then it is killed, once."""
+def test_two_runs_at_once_and_a_process_that_is_killed(scenario: Scenario) -> None:
+    """Killed are all models at once in one process, each when it is at its step.
+
+    Before that, another process runs a batch whose letters this one has written; and this one fails then.
+    """
     models = {f"m{number}": kill for number, kill in enumerate(KILLS)}
-    for name, (_, config, *_) in models.items():
-        scenario.model(OLD, name, **CONFIG, **config)
+    shared: dict[str, dict[str, Any]] = {"shared": {}}
+    for name, config in [*((name, kill[1]) for name, kill in models.items()), *shared.items()]:
+        scenario.model(OLD, name, **CONFIG, **config, commit_retries=0)
     scenario.run()
-    for name, (_, config, *_) in models.items():
-        scenario.model(NEW, name, **CONFIG, **config)
+    for name, config in [*((name, kill[1]) for name, kill in models.items()), *shared.items()]:
+        scenario.model(NEW, name, **CONFIG, **config, commit_retries=0)
     with Worker() as worker:
+        publish = IcebergCatalog.publish
+
+        def publish_late(self: IcebergCatalog, relation: Any, *args: Any, **kwargs: Any) -> Any:
+            if relation.identifier in shared:
+                assert ids(scenario, f"{relation.identifier}_dlt") == BAD
+                outcomes = worker.run(scenario, ("run", "-s", relation.identifier))
+                assert [outcome.success for outcome in outcomes] == [True], outcomes
+            return publish(self, relation, *args, **kwargs)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(IcebergCatalog, "publish", publish_late)
+            run = scenario.dbt("run", "--threads", "1", "-s", *shared)
+        assert "Completed with 1 error" in run.log, run.log
+        for name in shared:
+            assert (scenario.rows(name), ids(scenario, f"{name}_dlt")) == (NEW_ROWS, BAD), name
+            assert list(scenario.table(f"{name}_dlt").metadata.refs) == ["main"]
         worker.run_until_killed(scenario, {name: kill[0] for name, kill in models.items()})
     found = {name: (scenario.rows(name), ids(scenario, f"{name}_dlt")) for name in models}
     assert found == {name: (rows, bad) for name, (_, _, rows, bad) in models.items()}
 
-    scenario.run()
+    scenario.run("-s", *models)
     found = {name: (scenario.rows(name), ids(scenario, f"{name}_dlt")) for name in models}
-    again = dict.fromkeys(models, (NEW_ROWS, BAD))
-    again["m3"] = again["m3"]
-    assert found == again
-    assert scenario.tables() == sorted([*models, *(f"{name}_dlt" for name in models)])
+    assert found == dict.fromkeys(models, (NEW_ROWS, BAD))
+    tables = [*models, *shared]
+    assert scenario.tables() == sorted([*tables, *(f"{name}_dlt" for name in tables)])
     refs = {ref for name in scenario.tables() for ref in scenario.table(name).metadata.refs}
     assert refs == {"main"}
 

@@ -25,6 +25,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.conversions import instant_text, lossless
+from dbt.adapters.sparkevolve.sql.dead_letters import same_row
 from tests.functional.dead_letters.reading import letters
 from tests.functional.harness import Scenario
 
@@ -279,3 +280,32 @@ def test_a_payload_has_each_value_as_it_was(scenario: Scenario) -> None:
     shown = scenario.sql(f"select messageId, failureReason, row.order_id, row.amount from ({query})")
     reason = "`amount`: the string does not convert to int without loss"
     assert [tuple(row) for row in shown] == [('{"order_id":3}', reason, 3, "?")]
+
+
+# Payloads of rows, and whether a person would call them the same.
+SAME: list[tuple[str, str, bool]] = [
+    ('{"id":7,"v":"x"}', '{"v":"x","ID":"7"}', True),
+    ('{"id":7,"v":"x"}', '{"id":7,"v":"x","n":null}', True),
+    ('{"id":"007"}', '{"id":7}', False),
+    ('{"a":1.50,"b":"y,1"}', '{"a":"1.50","b":"y,1"}', True),
+    ('{"a":1.10}', '{"a":"1.1"}', False),
+    ('{"a":"1.10"}', '{"a":"1.1"}', False),
+    ('{"a":0.10000000000000000001}', '{"a":0.1}', False),
+    ('{"a":12345678901234567890.12}', '{"a":"12345678901234567890.12"}', True),
+    ('{"a":12345678901234567890.12}', '{"a":12345678901234567890.13}', False),
+    ('{"a":"x\\"b\\":0.1,"}', '{"a":"x\\"b\\":0.10,"}', False),
+    ('{"a":1.50,"s":{"a":1.50}}', '{"a":1.5,"s":{"a":1.50}}', False),
+    ('{"a":{"c":[1.50]}}', '{"a":{"c":[1.5]}}', False),
+    ('{"a":{"c":[1]},"b":true}', '{"b":"true","a":{"c":[1]}}', True),
+    ('{"a":"\\"é"}', '{"a":"\\"é"}', True),
+    ("no JSON", "no JSON", True),
+]
+
+
+def test_which_letters_are_of_the_same_row(scenario: Scenario) -> None:
+    def encode(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    pairs = ", ".join(f"('{encode(one)}', '{encode(other)}')" for one, other, _ in SAME)
+    found = scenario.sql(f"select {same_row('x')} = {same_row('y')} from values {pairs} as pairs(x, y)")
+    assert [(one, other, row[0]) for (one, other, _), row in zip(SAME, found, strict=True)] == SAME

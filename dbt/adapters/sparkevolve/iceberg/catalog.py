@@ -270,10 +270,21 @@ class IcebergCatalog:
         elapsed_ms: Callable[[], int] = lambda: 0,
         overwritten_spec: int | None = None,
         properties: Mapping[str, str | None] | None = None,
+        claim: publication.Claim | None = None,
+        used_claim: str | None = None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
         return publication.publish(
-            self.access, relation, base, branch, retries, elapsed_ms, overwritten_spec, properties
+            self.access,
+            relation,
+            base,
+            branch,
+            retries,
+            elapsed_ms,
+            overwritten_spec,
+            properties,
+            claim,
+            used_claim,
         )
 
     def set_property(
@@ -312,9 +323,13 @@ class IcebergCatalog:
         """Set properties of a table in a commit of their own; see ``publication.set_properties``."""
         publication.set_properties(self.access, relation, properties, retries)
 
-    def take_back(self, relation: BaseRelation, base: Base, head: int) -> bool:
-        """Undo a publication that nobody has built on; see ``publication.take_back``."""
-        return publication.take_back(self.access, relation, base, head)
+    def take_back(self, relation: BaseRelation, base: Base, head: int, claim: str) -> publication.TakenBack:
+        """Undo a publication that nobody has built on or relies on; see ``publication.take_back``."""
+        return publication.take_back(self.access, relation, base, head, claim)
+
+    def rely_on(self, relation: BaseRelation, base: Base, claims: Collection[str]) -> bool:
+        """Let nobody take back what a base has, if it is there still; see ``publication.rely_on``."""
+        return publication.rely_on(self.access, relation, base, claims)
 
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
         """Remove a branch, if it is there."""

@@ -1,6 +1,7 @@
 """How the result of a run becomes visible, and what its table must be like for that."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from enum import Enum
 
 from dbt.adapters.base.relation import BaseRelation
@@ -21,7 +22,6 @@ from pyiceberg.table.update import (
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
-from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import is_widening
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved
@@ -42,6 +42,27 @@ class Published(Enum):
     YES = "yes"
     NOTHING_NEW = "nothing new"
     MOVED = "moved"
+
+
+class TakenBack(Enum):
+    """What has become of a publication that was to be undone."""
+
+    YES = "yes"
+    CLAIM_GONE = "claim gone"
+    BUILT_ON = "built on"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A tag at a snapshot that a run has published and may still take back, as long as the tag is there.
+
+    Attributes:
+        name: the tag's name.
+        retain_minutes: how long it may live.
+    """
+
+    name: str
+    retain_minutes: int
 
 
 def is_as_cut(branch: SnapshotRef | None) -> bool:
@@ -138,8 +159,20 @@ def publication(
     branch: str,
     head: int,
     properties: Mapping[str, str | None] | None = None,
+    claim: Claim | None = None,
+    used: tuple[str, int] | None = None,
 ) -> tuple[tuple[TableRequirement, ...], tuple[TableUpdate, ...]]:
-    """Return what must hold for a publication, and what it changes: one compare-and-swap."""
+    """Return what must hold for a publication, and what it changes: one compare-and-swap.
+
+    Args:
+        metadata: the table's.
+        base: what the run started from.
+        branch: what is published.
+        head: its last snapshot.
+        properties: what is set, and removed with None.
+        claim: the tag that is made.
+        used: the tag that is removed, and the snapshot at which it has to be.
+    """
     kept = metadata.refs.get(base.ref)
     retention = {
         "min-snapshots-to-keep": kept.min_snapshots_to_keep if kept else None,
@@ -147,14 +180,25 @@ def publication(
         "max-ref-age-ms": kept.max_ref_age_ms if kept else None,
     }
     moved = {"ref-name": base.ref, "type": "branch", "snapshot-id": head, **retention}
-    requirements = (
+    requirements: tuple[TableRequirement, ...] = (
         # What was loaded can be read with this schema, see `can_read`.
         AssertCurrentSchemaId.model_validate({"current-schema-id": metadata.current_schema_id}),
         AssertRefSnapshotId.model_validate({"ref": base.ref, "snapshot-id": base.head}),
         AssertRefSnapshotId.model_validate({"ref": branch, "snapshot-id": head}),
     )
     updates: tuple[TableUpdate, ...] = (SetSnapshotRefUpdate.model_validate(moved), removal(branch))
+    if claim is not None:
+        age_ms = claim.retain_minutes * 60_000
+        tag = {"ref-name": claim.name, "type": "tag", "snapshot-id": head, "max-ref-age-ms": age_ms}
+        updates = (*updates, SetSnapshotRefUpdate.model_validate(tag))
+    if used is not None:
+        requirements = (*requirements, _at(*used))
+        updates = (*updates, removal(used[0]))
     return requirements, (*updates, *_setting(properties or {}))
+
+
+def _at(ref: str, snapshot_id: int | None) -> AssertRefSnapshotId:
+    return AssertRefSnapshotId.model_validate({"ref": ref, "snapshot-id": snapshot_id})
 
 
 def _setting(properties: Mapping[str, str | None]) -> tuple[TableUpdate, ...]:
@@ -181,6 +225,8 @@ def publish(
     elapsed_ms: Callable[[], int] = lambda: 0,
     overwritten_spec: int | None = None,
     properties: Mapping[str, str | None] | None = None,
+    claim: Claim | None = None,
+    used_claim: str | None = None,
 ) -> Published:
     """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -198,6 +244,8 @@ def publish(
         elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
         overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
         properties: what the same commit sets, and removes with None.
+        claim: a tag that the same commit makes, where commits are atomic; see ``take_back``.
+        used_claim: a tag that it removes. If that is gone, the table counts as moved.
 
     Raises:
         PublishError: the catalog refused, or it is not known whether it did.
@@ -219,6 +267,8 @@ def publish(
                 return Published.YES
             if has_moved(table.metadata, base) or not is_as_cut(refs.get(branch)):
                 return Published.MOVED
+            if used_claim is not None and used_claim not in refs:
+                return Published.MOVED
             if number > retries:
                 break
             head = refs[branch].snapshot_id
@@ -233,8 +283,10 @@ def publish(
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
             seen_ms = written_ms(table.metadata, head) + elapsed_ms()
-            wanted = properties if is_atomic(table) else None
-            commit_in_time(access, table, *publication(table.metadata, base, branch, head, wanted), seen_ms)
+            wanted, made = (properties, claim) if is_atomic(table) else (None, None)
+            used = (used_claim, refs[used_claim].snapshot_id) if used_claim is not None else None
+            parts = publication(table.metadata, base, branch, head, wanted, made, used)
+            commit_in_time(access, table, *parts, seen_ms)
             return Published.YES
         except RunCancelledError as exc:
             if is_unknown:
@@ -265,24 +317,27 @@ def publish(
     raise PublishError(str(relation), answer(access, last), unknown, base.ref) from last
 
 
-def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: int) -> bool:
-    """Move a table's branch back to where it was before a publication; tell whether it is there.
+def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: int, claim: str) -> TakenBack:
+    """Move a table's branch back to where it was before a publication.
 
-    Not if anybody has committed since: what came after may build on it.
+    Not if anybody has committed since: what came after may build on it. Nor without the claim that was made
+    with the publication, which whoever relies on what was published removes, see ``rely_on``.
 
     Args:
         access: the catalog.
         relation: the table.
         base: what the publication started from.
         head: the snapshot that it has published.
+        claim: the name of its claim.
     """
 
-    def attempt(table: Table) -> bool:
-        metadata = table.metadata
-        ref = metadata.refs.get(base.ref)
-        if metadata.format_version > NEWEST_FORMAT_TO_COMMIT or ref is None or ref.snapshot_id != head:
-            return False
-        seen = {"ref": base.ref, "snapshot-id": head}
+    def attempt(table: Table) -> TakenBack:
+        refs = table.metadata.refs
+        if claim not in refs or not is_atomic(table):
+            return TakenBack.CLAIM_GONE
+        ref = refs.get(base.ref)
+        if ref is None or ref.snapshot_id != head:
+            return TakenBack.BUILT_ON
         back = {
             "ref-name": base.ref,
             "type": "branch",
@@ -294,10 +349,37 @@ def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: i
         update: TableUpdate = (
             removal(base.ref) if base.head is None else SetSnapshotRefUpdate.model_validate(back)
         )
-        commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (update,))
-        return True
+        required = (_at(base.ref, head), _at(claim, refs[claim].snapshot_id))
+        commit_in_time(access, table, required, (update, removal(claim)))
+        return TakenBack.YES
 
     return retry(access, relation, attempt, _DROP_RETRIES, wanted="What was published to {} is still there")
+
+
+def rely_on(access: CatalogAccess, relation: BaseRelation, base: Base, claims: Collection[str]) -> bool:
+    """Remove claims to take something back, if it is there still: from now on it stays.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        base: the state in which it was seen.
+        claims: the names of the claims; those that are gone already are no matter.
+
+    Returns:
+        Whether the table's branch is at its base still; if not, something may have been taken back.
+    """
+
+    def attempt(table: Table) -> bool:
+        if has_moved(table.metadata, base):
+            return False
+        there = {name: ref for name, ref in table.metadata.refs.items() if name in claims}
+        if there:
+            required = [_at(base.ref, base.head), *(_at(n, ref.snapshot_id) for n, ref in there.items())]
+            commit_in_time(access, table, tuple(required), tuple(map(removal, there)))
+        return True
+
+    wanted = "What this run relies on in {} may be taken back by another run"
+    return retry(access, relation, attempt, _DROP_RETRIES, wanted=wanted)
 
 
 def set_property(

@@ -1,8 +1,9 @@
 """Rows that cannot be placed in their table: told from the others once the batch is staged, and set aside."""
 
+import functools
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
@@ -34,9 +35,10 @@ from dbt.adapters.sparkevolve.evolution.projection import Pad
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg import branches, staging
+from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
@@ -56,6 +58,8 @@ logger = AdapterLogger("SparkEvolve")
 _LONGEST_BYTES = 255
 # How often writing is begun again, beside after what the model's `commit_retries` allow.
 _MOST_LOST = 3
+# How often letters are taken out from among those that others write.
+_MOST_BUILT_ON = 5
 _STAMP = threading.Lock()
 _last_stamp = 0
 
@@ -153,9 +157,10 @@ class DeadLetters:
         """
         known = self._node.letters
         schema = table.schema() if table is not None else None
+        # In each attempt: a replay may be why this run begins again.
+        self._finish_replay(table or self._node.table, letters_relation(target, settings), model)
         if known is not None and known.staged == staged and known.table == schema:
             return known.good
-        self._finish_replay(table or self._node.table, letters_relation(target, settings), model)
         batch = self._catalog.staged_batch(staged)
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
@@ -313,28 +318,50 @@ class DeadLetters:
             number += 1
 
     def take_back(self) -> None:
-        """Take back the letters that the node has published: its rows are not visible."""
+        """Take back the letters that the node has published: its rows are not visible.
+
+        Not if another run relies on them: of two runs of a batch one writes letters that the other finds.
+        """
         letters = self._node.letters
-        if letters is None or letters.published is None:
+        if letters is None:
             return
+        # Another attempt looks again whether they are there, those too that others have written.
         published, letters.published, letters.is_written = letters.published, None, False
+        if published is None:
+            return
         try:
-            if self._catalog.take_back(letters.relation, published.base, published.head):
-                return
-            # Somebody has written more of them.
-            table = str(letters.relation)
-            self._spark.run(branch_statements.refresh_table(table))
-            self._spark.run(sql.delete_letters(table, published.invocation_id, published.loaded_micros))
+            # Where others have written more of them, and write on.
+            for number in range(_MOST_BUILT_ON):
+                if number:
+                    time.sleep(wait_seconds(number))
+                outcome = self._catalog.take_back(
+                    letters.relation, published.base, published.head, published.claim
+                )
+                if outcome != TakenBack.BUILT_ON or self._try_to_delete(letters.relation, published):
+                    return
+            raise PublishConflictError(str(letters.relation), _MOST_BUILT_ON)
         except Exception as exc:
             logger.warning(
                 f"{letters.relation} may still have dead letters of this run, though its rows were not "
                 f"loaded: {exc} A run of the same batch does not write them again."
             )
 
+    def _try_to_delete(self, relation: SparkEvolveRelation, published: PublishedLetters) -> bool:
+        """Remove the letters of this node from among those of others; tell whether that is done."""
+        self._spark.run(branch_statements.refresh_table(str(relation)))
+        delete = functools.partial(
+            sql.delete_letters,
+            invocation_id=published.invocation_id,
+            loaded_micros=published.loaded_micros,
+        )
+        base = self._catalog.base(relation, lambda: self._spark.setting("spark.wap.branch"))
+        outcome, _ = self._on_branch(relation, base, delete, _MOST_BUILT_ON, used_claim=published.claim)
+        return outcome == Published.YES
+
     def leave(self) -> None:
         """Leave the letters where they are, whatever the node ends with: its rows may be visible."""
         if self._node.letters is not None:
-            self._node.letters.published = None
+            self._node.letters.stay = True
 
     def give_back(self, error: BaseException | None) -> None:
         """Take the letters back if the node has ended without its rows being visible, as far as is known.
@@ -342,9 +369,15 @@ class DeadLetters:
         Args:
             error: what the node has ended with.
         """
+        letters = self._node.letters
+        if letters is None or letters.published is None:
+            return
         # Of a table that is made by one statement, too, nobody knows then whether it was made.
-        if self._node.outcome is None and not isinstance(error, ConnectionLostError):
+        is_unknown = letters.stay or isinstance(error, ConnectionLostError)
+        if self._node.outcome is None and not is_unknown:
             self.take_back()
+        else:
+            self._drop(letters.relation, letters.published.claim)
 
     def _create(self, letters: Letters) -> None:
         relation = letters.relation
@@ -365,40 +398,87 @@ class DeadLetters:
         relation = letters.relation
         self._spark.run(branch_statements.refresh_table(str(relation)))
         base = self._catalog.base(relation, lambda: self._spark.setting("spark.wap.branch"))
-        branch, stamp = branches.branch_name(), _new_stamp()
-        minutes = branches.retain_minutes(base.cut_at_ms, stamp // 1000)
-        written = branch_statements.branch_of(str(relation), branch)
+        if not self._rely_on_others(letters, base):
+            return False
+        stamp = _new_stamp()
         names = {f.name: spark_type(f.field_type) for f in base.table.schema().fields}
-        insert = sql.insert_letters(
-            written,
-            names,
-            str(letters.query),
+        insert = functools.partial(
+            sql.insert_letters,
+            names=names,
+            letters=str(letters.query),
             model=letters.model,
             invocation_id=get_invocation_id(),
             loaded_micros=stamp,
         )
+        claim = Claim(branches.claim_name(stamp), branches.retain_minutes(None, 0))
+        outcome, head = self._on_branch(relation, base, insert, retries, claim)
+        if outcome == Published.YES and head is not None:
+            letters.published = PublishedLetters(base, head, claim.name, get_invocation_id(), stamp)
+            self._spark.run(branch_statements.refresh_table(str(relation)))
+        return outcome != Published.MOVED
+
+    def _rely_on_others(self, letters: Letters, base: Base) -> bool:
+        """Let no other run take back what it has written of this batch; tell whether it is still there.
+
+        A letter that is there is not written again, so this run's rows must not become visible before it is
+        certain to stay.
+        """
+        claims = branches.claims(base.table.metadata.refs)
+        if not claims:
+            return True
+        query = sql.times_of_letters(
+            str(letters.relation), str(letters.query), model=letters.model, times=claims.values()
+        )
+        times = {int(row[0]) for row in self._spark.rows(query)}
+        wanted = [name for name, stamp in claims.items() if stamp in times]
+        return not wanted or self._catalog.rely_on(letters.relation, base, wanted)
+
+    def _on_branch(
+        self,
+        relation: SparkEvolveRelation,
+        base: Base,
+        statement: Callable[[str], str],
+        retries: int,
+        claim: Claim | None = None,
+        used_claim: str | None = None,
+    ) -> tuple[Published, int | None]:
+        """Run a statement on a branch of the dead letters, and publish that; return the snapshot, too.
+
+        Args:
+            relation: their table.
+            base: its state.
+            statement: returns the statement for the rendered name of the branch.
+            retries: how often to try again.
+            claim: see ``publication.publish``.
+            used_claim: see there.
+        """
+        branch = branches.branch_name()
+        minutes = branches.retain_minutes(base.cut_at_ms, time.time_ns() // 1_000_000)
         outcome = None
         try:
             self._spark.run(branch_statements.create_branch(str(relation), branch, base.cut_at, minutes))
-            self._spark.run(insert)
+            self._spark.run(statement(branch_statements.branch_of(str(relation), branch)))
             ended = time.monotonic()
             head = self._catalog.head(relation, branch)
             outcome = self._catalog.publish(
-                relation, base, branch, retries, lambda: int((time.monotonic() - ended) * 1000)
+                relation,
+                base,
+                branch,
+                retries,
+                lambda: int((time.monotonic() - ended) * 1000),
+                claim=claim,
+                used_claim=used_claim,
             )
         finally:
             if outcome != Published.YES:
                 self._drop(relation, branch)
-        if outcome == Published.YES and head is not None:
-            letters.published = PublishedLetters(base, head.snapshot_id, get_invocation_id(), stamp)
-            self._spark.run(branch_statements.refresh_table(str(relation)))
-        return outcome != Published.MOVED
+        return outcome, head.snapshot_id if head is not None else None
 
-    def _drop(self, relation: SparkEvolveRelation, branch: str) -> None:
+    def _drop(self, relation: SparkEvolveRelation, ref: str) -> None:
         try:
-            self._catalog.drop_branch(relation, branch)
+            self._catalog.drop_branch(relation, ref)
         except Exception as exc:
-            logger.warning(f"The branch {branch} of {relation} could not be removed: {exc}")
+            logger.warning(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
 
 
 def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:

@@ -48,6 +48,7 @@ class PublishedLetters:
     Attributes:
         base: the state of their table before.
         head: the snapshot that was published.
+        claim: the name of the tag without which they may not be taken back any more.
         invocation_id: of the dbt command.
         loaded_micros: when they were written, in microseconds since the epoch; no two publications of a
             command have the same.
@@ -55,6 +56,7 @@ class PublishedLetters:
 
     base: Base
     head: int
+    claim: str
     invocation_id: str
     loaded_micros: int
 
@@ -78,6 +80,7 @@ class Letters:
         filled: folded paths at which no good row has a NULL.
         published: what was written of them; None before that, and after it was taken back.
         is_written: whether there is nothing more to write.
+        stay: whether they are not taken back, whatever the node ends with.
     """
 
     target: SparkEvolveRelation
@@ -94,6 +97,7 @@ class Letters:
     filled: frozenset[Path] = frozenset()
     published: PublishedLetters | None = None
     is_written: bool = field(default=False)
+    stay: bool = field(default=False)
 
     @property
     def shown(self) -> Sequence[Reason]:

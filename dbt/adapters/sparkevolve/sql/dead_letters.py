@@ -1,6 +1,6 @@
 """The text of what tells bad rows of a staged batch from good ones, and of what writes them down."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.types import (
@@ -343,19 +343,66 @@ def insert_letters(
         f"{values.get(fold(n), f'CAST(NULL AS {type_})')} AS {quote(n)}" for n, type_ in names.items()
     )
     batch = (
-        f"SELECT `id`, `payload`, array_join(`reasons`, '; ') AS `reason`\nFROM (\n{letters}\n) AS `found`"
+        f"SELECT `id`, `payload`, array_join(`reasons`, '; ') AS `reason`, {same_row('`payload`')} AS `row`\n"
+        f"FROM (\n{letters}\n) AS `found`"
     )
     return (
         f"INSERT INTO {table} ({', '.join(map(quote, names))})\nSELECT\n  {items}\nFROM (\n"
-        "  SELECT *, row_number() OVER (PARTITION BY `id`, `payload`, `reason` ORDER BY `id`) AS `number`\n"
+        "  SELECT *, row_number() OVER (PARTITION BY `row` ORDER BY `id`) AS `number`\n"
         f"  FROM (\n{batch}\n) AS `batch`\n) AS `new`\n"
         "LEFT JOIN (\n"
-        "  SELECT `messageId`, `payload`, `failureReason`, count(*) AS `number`\n"
+        f"  SELECT {same_row('`payload`')} AS `row`, count(*) AS `number`\n"
         f"  FROM {table}\n  WHERE `modelName` = {string_literal(model)}\n"
-        "  GROUP BY `messageId`, `payload`, `failureReason`\n) AS `old`\n"
-        "ON `new`.`id` = `old`.`messageId` AND `new`.`payload` = `old`.`payload`\n"
-        "  AND `new`.`reason` = `old`.`failureReason`\n"
+        f"  GROUP BY {same_row('`payload`')}\n) AS `old`\n"
+        "ON `new`.`row` = `old`.`row`\n"
         "WHERE `old`.`number` IS NULL OR `new`.`number` > `old`.`number`"
+    )
+
+
+def same_row(payload: str) -> str:
+    """Return the SQL of a text that two payloads have in common if they are the same row to a person.
+
+    That is: the same values, whichever types, order and case of names the columns have; a column with NULL is
+    like none. Where Spark does not read each value back as it is written, the payload stands for itself.
+    """
+    json = f"CAST(try_to_binary({payload}, 'base64') AS string)"
+    # Each value ends in a comma then. In a text a quote has a backslash before it, so nothing inside of one
+    # looks like the begin of a value.
+    listed = f"concat(left({json}, length({json}) - 1), ',')"
+    begin = "concat('\"', entry.key, '\":')"
+    bare = f"instr({listed}, concat({begin}, entry.value, ',')) > 0"
+    quoted = f"instr({listed}, concat({begin}, '\"', entry.value, '\",')) > 0"
+    # Spark has read 1.50 as 1.5; inside of a struct there may be another value of this name.
+    is_once = f"length({listed}) - length(replace({listed}, {begin}, '')) = length({begin})"
+    number = f"substring_index(substring({listed}, instr({listed}, {begin}) + length({begin})), ',', 1)"
+    is_number = f"{number} RLIKE '^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$'"
+    text = f"CASE WHEN {bare} OR {quoted} THEN entry.value WHEN {is_once} AND {is_number} THEN {number} END"
+    entries = (
+        f"filter(map_entries(from_json({json}, 'map<string,string>')), entry -> entry.value IS NOT NULL)"
+    )
+    pair = f"named_struct('name', lower(entry.key), 'value', {text})"
+    pairs = f"transform({entries}, entry -> {pair})"
+    return (
+        f"CASE WHEN forall({pairs}, pair -> pair.value IS NOT NULL)\n"
+        f"    THEN to_json(array_sort({pairs})) ELSE {payload} END"
+    )
+
+
+def times_of_letters(table: str, letters: str, *, model: str, times: Iterable[int]) -> str:
+    """Return the query of when those letters of a batch were written that a table has already.
+
+    Args:
+        table: the rendered name of the dead letters.
+        letters: see ``Judgement.letters``.
+        model: the model's name.
+        times: which times are asked for, in microseconds since the epoch.
+    """
+    listed = ", ".join(f"timestamp_micros({time})" for time in times)
+    return (
+        f"SELECT DISTINCT unix_micros(`loadedAt`) AS `time`\nFROM {table}\n"
+        f"WHERE `modelName` = {string_literal(model)} AND `loadedAt` IN ({listed})\n"
+        f"  AND {same_row('`payload`')} IN (\n"
+        f"SELECT {same_row('`payload`')} FROM (\n{letters}\n) AS `found`)"
     )
 
 
