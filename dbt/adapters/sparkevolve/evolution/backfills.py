@@ -28,8 +28,9 @@ class Request:
         column: the path of the column, as the table spells it.
         value: the SQL of the value.
         where: the SQL of the condition; empty for all rows.
-        batch_by: by what rows are put in an order.
+        batch_by: by what rows are put in an order, as a person reads it.
         only_null: whether values that are there stay.
+        key: the same as ``batch_by``, by field ids.
     """
 
     column: str
@@ -37,12 +38,21 @@ class Request:
     where: str
     batch_by: tuple[str, ...]
     only_null: bool
+    key: tuple[str, ...] = ()
 
     @property
     def fingerprint(self) -> str:
-        """A short text that differs for another request."""
-        text = json.dumps([self.column, self.value, self.where, list(self.batch_by), self.only_null])
+        """A short text that differs for another request, and not for other names of the same columns."""
+        text = json.dumps([self.value, self.where, list(self.key), self.only_null])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class UnknownPosition(ValueError):
+    """Nobody can tell any more whether what was noted of a position has become visible."""
+
+
+# Whether a snapshot that was made from another one was published; None if that is not known any more.
+WasPublished = Callable[[int, int | None], bool | None]
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,7 @@ class Tried:
         batches: how many batches are done then.
         rows: how many rows these have changed.
         finished: whether there are no more then.
+        base: the snapshot that it was made from; None if that is not known.
     """
 
     snapshot: int
@@ -62,6 +73,20 @@ class Tried:
     batches: int
     rows: int
     finished: bool
+    base: int | None = None
+
+
+@dataclass(frozen=True)
+class Refresh:
+    """A full refresh whose commit replaces all rows, and cannot remove the position with them.
+
+    Attributes:
+        snapshot: what was to be published; None if the rows went straight into the table.
+        base: what the table's branch was at before; None if it had no snapshot.
+    """
+
+    snapshot: int | None
+    base: int | None
 
 
 @dataclass(frozen=True)
@@ -85,6 +110,7 @@ class Position:
         snapshot: one that has the rows of these batches, and the rows that they were counted in; None if it
             is not known.
         tried: what may have been published since.
+        refreshes: full refreshes that may have been published since.
     """
 
     fingerprint: str
@@ -102,6 +128,7 @@ class Position:
     invocation_id: str = ""
     snapshot: int | None = None
     tried: tuple[Tried, ...] = ()
+    refreshes: tuple[Refresh, ...] = ()
 
     def advanced(self, after: Bound, rows: int, *, finished: bool, at: str, invocation_id: str) -> "Position":
         """Return the position after one more batch.
@@ -122,17 +149,50 @@ class Position:
             at=at,
             invocation_id=invocation_id,
             tried=(),
+            refreshes=(),
         )
 
-    def trying(self, snapshot: int, then: "Position") -> "Position":
-        """Return this position with the note that ``snapshot`` is about to be published, and what is then."""
-        note = Tried(snapshot, then.after or (), then.batches, then.rows, then.finished)
+    def trying(self, snapshot: int, then: "Position", base: int | None = None) -> "Position":
+        """Return this position with the note that ``snapshot`` is about to be published, and what is then.
+
+        Args:
+            snapshot: what is about to be published.
+            then: the position if it was.
+            base: the snapshot that it was made from.
+        """
+        note = Tried(snapshot, then.after or (), then.batches, then.rows, then.finished, base)
         return replace(self, tried=(*self.tried, note)[-_MOST_TRIED:])
 
-    def settled(self, is_published: Callable[[int], bool]) -> "Position":
-        """Return the position as it is, whichever of the snapshots that were tried was published."""
+    def refreshing(self, snapshot: int | None, base: int | None) -> "Position":
+        """Return this position with the note that a full refresh is about to replace all rows."""
+        return replace(self, refreshes=(*self.refreshes, Refresh(snapshot, base))[-_MOST_TRIED:])
+
+    def settled(self, head: int | None, was_published: WasPublished) -> "Position | None":
+        """Return the position as it is, whichever of the snapshots that were noted was published.
+
+        Where nobody knows that any more, a batch that fills what is NULL can be done once more, and so can all
+        of them.
+
+        Args:
+            head: what the table's branch is at.
+            was_published: tells whether a snapshot has become visible.
+
+        Returns:
+            The position; None if no row is any more one that the backfill has filled.
+
+        Raises:
+            UnknownPosition: it is not known, and to fill rows once more would not be the same.
+        """
+        if self.refreshes:
+            answers = [self._was_refreshed(note, head, was_published) for note in self.refreshes]
+            if True in answers or (None in answers and self.only_null):
+                return None
+            if None in answers:
+                raise UnknownPosition("a full refresh")
+        is_unknown = False
         for note in reversed(self.tried):
-            if is_published(note.snapshot):
+            answer = was_published(note.snapshot, self.snapshot if note.base is None else note.base)
+            if answer:
                 return replace(
                     self,
                     after=note.after,
@@ -141,8 +201,19 @@ class Position:
                     finished=note.finished,
                     snapshot=note.snapshot,
                     tried=(),
+                    refreshes=(),
                 )
-        return self
+            is_unknown = is_unknown or answer is None
+        if is_unknown and not self.only_null:
+            raise UnknownPosition("its last batch")
+        return replace(self, refreshes=())
+
+    @staticmethod
+    def _was_refreshed(note: Refresh, head: int | None, was_published: WasPublished) -> bool | None:
+        if note.snapshot is not None:
+            return was_published(note.snapshot, note.base)
+        # What has come since may be the full refresh, or what others have committed.
+        return False if head == note.base else None
 
     @property
     def text(self) -> str:
@@ -193,12 +264,20 @@ def read(properties: Mapping[str, str], field_id: int) -> Position | None:
     try:
         found: dict[str, Any] = json.loads(text)
         tried = [
-            Tried(note["snapshot"], tuple(note["after"]), note["batches"], note["rows"], note["finished"])
+            Tried(
+                note["snapshot"],
+                tuple(note["after"]),
+                note["batches"],
+                note["rows"],
+                note["finished"],
+                note.get("base"),
+            )
             for note in found.pop("tried")
         ]
+        refreshes = [Refresh(note["snapshot"], note["base"]) for note in found.pop("refreshes", ())]
         for name in ("batch_by", "until"):
             found[name] = tuple(found[name])
         found["after"] = None if found["after"] is None else tuple(found["after"])
-        return Position(**found, tried=tuple(tried))
+        return Position(**found, tried=tuple(tried), refreshes=tuple(refreshes))
     except (ValueError, TypeError, KeyError, AttributeError) as exc:
         raise SpoiledPosition(text) from exc

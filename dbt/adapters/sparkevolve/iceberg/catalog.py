@@ -303,10 +303,10 @@ class IcebergCatalog:
         """Wait for so long, or until the run is cancelled."""
         self.access.cancellation.pause(seconds)
 
-    def is_ancestor(self, table: Table, ref: str, snapshot_id: int) -> bool:
-        """Tell whether a snapshot is the head of a branch, or one that it has come from."""
+    def was_published(self, table: Table, ref: str, snapshot_id: int, base: int | None) -> bool | None:
+        """Tell whether a branch has, or has come from, a snapshot; see ``publication.was_published``."""
         head = table.metadata.refs.get(ref)
-        return publication.descends_from(table, head.snapshot_id if head else None, snapshot_id)
+        return publication.was_published(table, head.snapshot_id if head else None, snapshot_id, base)
 
     def has_lost(self, table: Table, ref: str, snapshot_id: int) -> bool:
         """Tell whether a branch is known not to have a snapshot's rows: replaced, or rolled back."""

@@ -153,6 +153,26 @@ def has_lost(table: Table, head: int | None, snapshot_id: int) -> bool:
     return head is None
 
 
+def was_published(table: Table, head: int | None, snapshot_id: int, base: int | None) -> bool | None:
+    """Tell whether a snapshot has become visible in a branch; None if that has expired.
+
+    Args:
+        table: the table.
+        head: what the branch is at.
+        snapshot_id: the snapshot.
+        base: the one that it was made from; None if that is not known.
+    """
+    while head is not None:
+        if head == snapshot_id:
+            return True
+        # What has come after it came from somewhere else.
+        snapshot = None if head == base else table.metadata.snapshot_by_id(head)
+        if snapshot is None:
+            return False if head == base else None
+        head = snapshot.parent_snapshot_id
+    return False
+
+
 def publication(
     metadata: TableMetadata,
     base: Base,

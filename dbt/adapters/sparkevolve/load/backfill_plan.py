@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import DateType, IcebergType, IntegerType, NestedField, StructType
+from pyiceberg.types import DateType, IntegerType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.errors import OperationError
 from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, path_text, unquote
@@ -38,6 +38,11 @@ class Batching:
     def labels(self) -> tuple[str, ...]:
         """How a person reads the key."""
         return tuple(part.label for part in self.key)
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """The key by field ids, which stay when columns are renamed or widened."""
+        return tuple(part.identity for part in self.key)
 
 
 def column_to_fill(relation: SparkEvolveRelation, schema: Schema, text: str) -> tuple[Column, int]:
@@ -97,7 +102,8 @@ def _partitions(
     """Return by what a table is partitioned, as far as Spark can tell, and the new value does not."""
     found = []
     for value in partition_values(table):
-        type_ = _type_at(table.schema(), value.path)
+        source = _field_at(table.schema(), value.path)
+        type_ = source.field_type
         if _touches(value.path, column.path) or not is_in_spark(value.transform, type_):
             continue
         if value.transform in _INTEGER_TRANSFORMS:
@@ -107,18 +113,21 @@ def _partitions(
         rendered = value.render(f"{TARGET_ALIAS}.{path_text(value.path[:1])}", str(relation.database))
         name = ".".join(value.path)
         width = f"{value.width}, " if value.width else ""
-        label = name if value.transform == "identity" else f"{value.transform}({width}{name})"
-        found.append((value, KeyPart(rendered, type_, label)))
+        label, identity = (
+            text if value.transform == "identity" else f"{value.transform}({width}{text})"
+            for text in (name, str(source.field_id))
+        )
+        found.append((value, KeyPart(rendered, type_, label, identity)))
     return found
 
 
-def _type_at(schema: Schema, path: Path) -> IcebergType:
-    fields, type_ = schema.fields, None
+def _field_at(schema: Schema, path: Path) -> NestedField:
+    fields, found = schema.fields, None
     for name in path:
-        type_ = next(f.field_type for f in fields if f.name == name)
-        fields = type_.fields if isinstance(type_, StructType) else ()
-    assert type_ is not None
-    return type_
+        found = next(f for f in fields if f.name == name)
+        fields = found.field_type.fields if isinstance(found.field_type, StructType) else ()
+    assert found is not None
+    return found
 
 
 def _parts_of_key(
@@ -129,7 +138,9 @@ def _parts_of_key(
     parts = [columns.get(fold(name)) for name in unique_key]
     if all(f and is_orderable(f.field_type) and not _touches((f.name,), column.path) for f in parts):
         for f in filter(None, parts):
-            yield KeyPart(f"{TARGET_ALIAS}.{path_text((f.name,))}", f.field_type, f.name)
+            yield KeyPart(
+                f"{TARGET_ALIAS}.{path_text((f.name,))}", f.field_type, f.name, str(f.field_id)
+            )
 
 
 def _key_part(relation: SparkEvolveRelation, schema: Schema, text: str, column: Column) -> KeyPart:
@@ -144,7 +155,8 @@ def _key_part(relation: SparkEvolveRelation, schema: Schema, text: str, column: 
             f"`batch_by` is {path_text(path)} of {relation}, which is {type_text(found.field_type)}: rows "
             "cannot be put in an order by it. Name a column of a plain type."
         )
-    return KeyPart(f"{TARGET_ALIAS}.{path_text(path)}", found.field_type, ".".join(path))
+    rendered = f"{TARGET_ALIAS}.{path_text(path)}"
+    return KeyPart(rendered, found.field_type, ".".join(path), str(found.field_id))
 
 
 def _path(relation: SparkEvolveRelation, schema: Schema, text: str) -> Path:

@@ -1,5 +1,6 @@
 """The text of what fills a column of a table, batch by batch, and of what is asked before."""
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
@@ -87,11 +88,13 @@ class KeyPart:
         rendered: its expression in SQL.
         type: the Iceberg type of its values.
         label: how a person reads it.
+        identity: the same by field ids: names and types of a column may become others.
     """
 
     rendered: str
     type: IcebergType
     label: str
+    identity: str = ""
 
     @property
     def compared(self) -> str:
@@ -106,6 +109,9 @@ class KeyPart:
             value = f"unix_micros({value})"
         elif isinstance(self.type, BinaryType | FixedType):
             value = f"hex({value})"
+        elif isinstance(self.type, FloatType):
+            # The column may become a double, in which 0.1 is another value.
+            value = f"CAST({value} AS DOUBLE)"
         return f"CAST({value} AS STRING)"
 
     def literal(self, text: str) -> str:
@@ -131,6 +137,8 @@ class KeyPart:
             if isinstance(self.type, TimestamptzType):
                 moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=int(text))
                 return moment.isoformat(sep=" ")
+            if isinstance(self.type, FloatType):
+                return _shortest(float(text))
         except OverflowError:
             pass
         return text
@@ -169,6 +177,13 @@ class KeyPart:
     @property
     def _is_float(self) -> bool:
         return isinstance(self.type, FloatType | DoubleType)
+
+
+def _shortest(value: float) -> str:
+    """Return the shortest text that is read as a value of single precision."""
+    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
+    found = next((text for text in texts if struct.pack("f", float(text)) == struct.pack("f", value)), "")
+    return str(float(found)) if found else str(value)
 
 
 def is_orderable(type_: IcebergType) -> bool:
