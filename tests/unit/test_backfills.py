@@ -1,6 +1,8 @@
 """Where a backfill is, what it fills and by what its rows are put into batches; and the text of its SQL."""
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransfor
 from pyiceberg.types import (
     DateType,
     DoubleType,
+    FloatType,
     IcebergType,
     IntegerType,
     ListType,
@@ -27,7 +30,12 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.errors import BackfillError, OperationError
 from dbt.adapters.sparkevolve.evolution import backfills
-from dbt.adapters.sparkevolve.evolution.backfills import Request, SpoiledPosition
+from dbt.adapters.sparkevolve.evolution.backfills import (
+    Request,
+    SpoiledPosition,
+    UnknownPosition,
+    WasPublished,
+)
 from dbt.adapters.sparkevolve.load.backfill_plan import Batching, batching, column_to_fill
 from dbt.adapters.sparkevolve.operations import Operations
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -41,16 +49,19 @@ BOUNDS = st.lists(st.none() | st.text(), max_size=3).map(tuple)
 
 
 def test_a_request_is_another_one_if_anything_of_it_differs() -> None:
+    by_id = replace(REQUEST, key=("1",))
     others = [
-        Request("`other`", REQUEST.value, REQUEST.where, REQUEST.batch_by, True),
-        Request("`status`", "1", REQUEST.where, REQUEST.batch_by, True),
-        Request("`status`", REQUEST.value, "", REQUEST.batch_by, True),
-        Request("`status`", REQUEST.value, REQUEST.where, (), True),
-        Request("`status`", REQUEST.value, REQUEST.where, REQUEST.batch_by, False),
+        replace(by_id, value="1"),
+        replace(by_id, where=""),
+        # Another column has the name: by its values no batch begins or ends where it did.
+        replace(by_id, key=("7",)),
+        replace(by_id, key=()),
+        replace(by_id, only_null=False),
     ]
-    assert len({REQUEST.fingerprint, *(other.fingerprint for other in others)}) == 6
-    again = Request("`status`", "'it''s ${x}'", "id > 1", ("id",), True)
-    assert again.fingerprint == REQUEST.fingerprint
+    assert len({by_id.fingerprint, *(other.fingerprint for other in others)}) == 6
+    # Columns that are called otherwise since are the same ones.
+    renamed = replace(by_id, column="`state`", batch_by=("number",))
+    assert renamed.fingerprint == by_id.fingerprint
 
 
 @given(until=BOUNDS, after=BOUNDS, tried=st.lists(BOUNDS, max_size=3), rows=st.integers(0))
@@ -58,7 +69,8 @@ def test_a_position_is_read_as_it_was_written(until: Any, after: Any, tried: lis
     begun = backfills.begun(REQUEST, until, 7)
     there = begun.advanced(after, rows, finished=False, at="now", invocation_id="i")
     for number, bound in enumerate(tried):
-        there = there.trying(number, there.advanced(bound, 1, finished=True, at="", invocation_id=""))
+        there = there.trying(number, there.advanced(bound, 1, finished=True, at="", invocation_id=""), 3)
+        there = there.refreshing(None if number else 4, number)
     for position in (begun, there):
         # It stands in a Spark SQL literal, which may be verbatim, and in which variables are replaced.
         assert "'" not in position.text
@@ -74,17 +86,71 @@ def test_a_position_that_somebody_has_spoiled_is_no_beginning(text: str) -> None
         backfills.read({"sparkevolve.backfill.7": text}, 7)
 
 
+def answers(published: Mapping[int, bool | None]) -> WasPublished:
+    return lambda snapshot, base: published.get(snapshot, False)
+
+
 def test_whichever_snapshot_was_published_tells_the_position() -> None:
     there = backfills.begun(REQUEST, ("9",), 10).advanced(("1",), 10, finished=False, at="", invocation_id="")
     for snapshot, last, rows in ((11, "3", 5), (12, "4", 6)):
         then = there.advanced((last,), rows, finished=last == "4", at="", invocation_id="")
-        there = there.trying(snapshot, then)
-    assert there.settled(lambda snapshot: False) == there
-    first, second = (there.settled(lambda snapshot, at=at: snapshot == at) for at in (11, 12))
+        there = there.trying(snapshot, then, 10)
+    assert there.settled(10, answers({})) == there
+    first, second = (there.settled(at, answers({at: True})) for at in (11, 12))
+    assert first is not None
+    assert second is not None
     assert (first.after, first.rows, first.batches, first.finished, first.tried) == (("3",), 15, 2, False, ())
     assert (there.snapshot, first.snapshot, second.snapshot) == (10, 11, 12)
-    assert there.settled(lambda snapshot: False).snapshot == 10
     assert (second.after, second.rows, second.batches, second.finished) == (("4",), 16, 2, True)
+    # What may have expired is done once more only where that does no harm.
+    assert there.settled(None, answers({11: None})) == there
+    doubling = replace(there, only_null=False)
+    assert doubling.settled(None, answers({})) == doubling
+    with pytest.raises(UnknownPosition, match="its last batch"):
+        doubling.settled(None, answers({11: None}))
+    assert doubling.settled(None, answers({11: True, 12: None})) == replace(first, only_null=False)
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "head", "answer", "is_forgotten"),
+    [
+        # What was published to a branch, and an INSERT OVERWRITE that went straight into the table.
+        (11, 10, False, False),
+        (11, 12, True, True),
+        (11, 12, None, None),
+        (None, 10, None, False),
+        (None, 12, True, None),
+    ],
+)
+def test_a_full_refresh_that_was_published_forgets_the_position(
+    snapshot: int | None, head: int, answer: bool | None, is_forgotten: bool | None
+) -> None:
+    begun = backfills.begun(REQUEST, ("9",), 8).advanced(("1",), 1, finished=False, at="", invocation_id="")
+    properties = {"sparkevolve.backfill.2": begun.text, "sparkevolve.backfill.3": "{}", "x": "y"}
+    (name, text), *more = backfills.refreshed(properties, snapshot, 10).items()
+    assert not more
+    noted = backfills.read({name: str(text)}, 2)
+    assert noted is not None
+    published = answers({11: answer})
+    if is_forgotten is False:
+        assert noted.settled(head, published) == begun
+    else:
+        assert noted.settled(head, published) is None
+    doubling = replace(noted, only_null=False)
+    if is_forgotten is None:
+        with pytest.raises(UnknownPosition, match="a full refresh"):
+            doubling.settled(head, published)
+    else:
+        assert doubling.settled(head, published) == (
+            None if is_forgotten else replace(begun, only_null=False)
+        )
+
+
+def test_a_restore_forgets_a_position_whose_rows_may_be_null_again() -> None:
+    begun = backfills.begun(REQUEST, ("9",), 8)
+    texts = {2: begun.text, 3: replace(begun, only_null=False).text, 4: "{}", 5: begun.text}
+    properties = {backfills.property_of(field_id): text for field_id, text in texts.items()}
+    assert backfills.lost_by_restore(properties, [2, 3, 4, 6]) == ["sparkevolve.backfill.2"]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +276,25 @@ def test_batches_go_by_partitions_then_by_the_key_then_there_is_one(tmp_path: Pa
     assert made(11, DAY, by=("day",)) == ([day], None)
     nested = ("address.zip", "DBT_INTERNAL_DEST.`address`.`zip`", StringType())
     assert made(12, by=("address.zip", "id"), rows=3) == ([nested, of_id], 3)
+
+    # The key by field ids: a partition by a value and the column itself are one.
+    def of_ids(number: int, *args: Any, **named: Any) -> tuple[str, ...]:
+        return batches(tmp_path / f"ids{number}", *args, **named).identities
+
+    assert of_ids(0, DAY, field(1, BucketTransform(4), "b")) == ("2", "bucket(4, 1)")
+    assert of_ids(1, by=("address.zip", "day")) == ("8", "2")
+    assert of_ids(2, unique_key=["id"]) == ("1",)
+
+
+def test_a_bound_of_single_precision_is_the_same_value_in_a_double() -> None:
+    part = sql.KeyPart("x", FloatType(), "x")
+    assert part.text("v") == "CAST(CAST(v AS DOUBLE) AS STRING)"
+    # What Spark makes of the nearest float of 0.1.
+    text = "0.10000000149011612"
+    assert (part.literal(text), part.shown(text)) == (f"CAST('{text}' AS float)", "0.1")
+    assert [part.shown(t) for t in ("NaN", "Infinity", "-2.0", "16777216.0", "1.0E38")] == [
+        *("NaN", "Infinity", "-2.0", "16777216.0", "1.0E38")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from dbt.adapters.sparkevolve.model_config import (
     FOREIGN,
     KNOWN,
     check,
+    misspelt_keys,
     other_primary_key,
     settings_without_effect,
     settings_without_effect_in,
@@ -182,6 +183,34 @@ def test_settings_of_other_strategies_are_named(strategy: str, silent: list[str]
         f"`{name}` has no effect with the incremental_strategy {strategy}: it is for {strategies}."
         for name, strategies in all_texts.items()
         if name not in silent
+    ]
+
+
+@pytest.mark.parametrize(
+    "key", ["defualt", "defaults", "Default", "defalt", "deafult", "default_value", "column_default"]
+)
+def test_a_misspelt_default_of_a_column_is_named(key: str) -> None:
+    known = {"name": "n", "default": "1", "granularity": "day", "policy_tags": []}
+    assert misspelt_keys({"a": known, "n": {"name": "n", key: "'x'"}}) == [
+        f"`{key}` of the column `n` has no effect. Did you mean `default`?"
+    ]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("name", "description", "data_type", "tests", "data_tests", "constraints", "meta", "tags", "quote"),
+        *("config", "policy_tags", "granularity", "doc_blocks", "dimension", "entity", "is_default", "fault"),
+    ],
+)
+def test_other_keys_of_a_column_are_nobodys_default(key: str) -> None:
+    assert misspelt_keys({"n": {key: "x"}}) == []
+
+
+def test_a_misspelt_default_in_meta_is_named_too() -> None:
+    meta = {"defualt": "1", "default": "2", "defaults": [], "default_value": 3, "owner": "us"}
+    assert misspelt_keys({"n": {"meta": meta}, "o": {"meta": None}}) == [
+        "`defualt` of the column `n` in its `meta` has no effect. Did you mean `default`?"
     ]
 
 

@@ -174,3 +174,25 @@ def test_arguments_that_cannot_be_meant_are_refused(given: dict[str, Any], messa
 def test_arguments_are_read() -> None:
     assert OPERATIONS.arguments("schema_history", {"model": "orders"}) == {"model": "orders"}
     assert OPERATIONS.arguments("schema_history", {"model": 2020}) == {"model": "2020"}
+
+
+def test_a_variable_makes_a_plan_of_whatever_can_be_one() -> None:
+    operations = Operations("lake", {})
+    asked = {"model": "m", "column": "c"}
+    for operation, given in (
+        ("restore_column", asked),
+        ("backfill_column", {**asked, "value": "1"}),
+        ("replay_dead_letters", {"model": "m"}),
+    ):
+        assert operations.arguments(operation, given)["plan_only"] is False
+        assert operations.arguments(operation, given, True)["plan_only"] is True
+    assert operations.arguments("schema_history", {"model": "m"}, True) == {"model": "m"}
+
+
+@pytest.mark.parametrize("text", ["false", "no", "off", 0, 1, "true"])
+def test_a_text_for_a_switch_is_refused_and_never_taken_for_true(text: object) -> None:
+    with pytest.raises(OperationError) as raised:
+        Operations("lake", {}).arguments("restore_column", {"model": "m", "column": "c", "plan_only": text})
+    assert raised.value.msg == (
+        f"The argument `plan_only` of `restore_column` is {text!r}, and has to be true or false."
+    )

@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.iceberg.publication import (
     descends_from,
     has_lost,
     has_news,
+    was_published,
 )
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
@@ -173,6 +174,14 @@ def test_a_snapshot_descends_from_itself_and_from_each_one_before(
     # The first snapshot of the table has no parent, so nothing came before it.
     assert has_lost(table, first, second)
     assert has_lost(table, third, second)
+
+    def published(head: int | None, snapshot_id: int, base: int | None = None) -> bool | None:
+        return was_published(table, head, snapshot_id, base)
+
+    assert [published(second, second), published(second, first)] == [True, True]
+    assert [published(third, second), published(third, second, first), published(None, 7)] == [False] * 3
+    # Before a snapshot whose metadata have expired anything may have been; not before the one it came from.
+    assert [published(7, second), published(7, second, first), published(7, second, 7)] == [None, None, False]
 
 
 # Publishing

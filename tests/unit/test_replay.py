@@ -61,7 +61,7 @@ def test_what_is_said_of_a_replay() -> None:
     assert found.lines == [
         "`t`: 3 dead letters of `t_dlt` loaded, and removed from the dead letters",
         "  2 more were loaded by an earlier replay, and are removed now",
-        "  1 stay: the table has rows of this key that were loaded after it",
+        "  1 stays: the table has rows of this key that were loaded after it",
         "  `overwrite: true` loads these too, and replaces the rows of their keys",
     ]
     assert found.data["loaded"] == 3
@@ -73,4 +73,4 @@ def test_what_is_said_of_a_replay() -> None:
     assert one.lines == ["`t`: 1 dead letter of `t_dlt` would be loaded"]
     none = Replayed("`t`", "`t_dlt`")
     none.staying["audit: a > 0"] = 1
-    assert none.lines == ["`t`: 0 dead letters of `t_dlt` loaded", "  1 stay: audit: a > 0"]
+    assert none.lines == ["`t`: 0 dead letters of `t_dlt` loaded", "  1 stays: audit: a > 0"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.messages import clocks_that_differ, is_log_unsorted, is_out_of_memory
 from dbt.adapters.sparkevolve.redaction import clean
 
@@ -681,8 +682,8 @@ class BackfillError(SparkEvolveError):
 
     def __init__(self, relation: str, column: str, cause: str, batches: int, rows: int) -> None:
         done = (
-            f"What it has done before ({batches} {'batch' if batches == 1 else 'batches'}, {rows} "
-            f"{'row' if rows == 1 else 'rows'}) is visible, and stays: the same command goes on after it."
+            f"What it has done before ({counted(batches, 'batch', 'batches')}, {counted(rows, 'row')}) is "
+            "visible, and stays: the same command goes on after it."
             if batches
             else "No row was changed."
         )
@@ -837,8 +838,9 @@ class TooManyBadRowsError(SparkEvolveError):
 
     def __init__(self, relation: str, bad: int, rows: int, limit: str, reasons: str) -> None:
         super().__init__(
-            f"{bad} of {rows} rows cannot be placed in {relation}, and dead_letter_limit is {limit}. No row "
-            f"was written, neither to the table nor to its dead letters. By reason:\n{reasons}"
+            f"{bad} of {counted(rows, 'row')} cannot be placed in {relation}, and dead_letter_limit is "
+            f"{limit}. No row was written, neither to the table nor to its dead letters. By reason:\n"
+            f"{reasons}"
         )
         self.relation = relation
         self.bad = bad
@@ -888,7 +890,7 @@ class AuditFailure:
             )
             for row in self.examples
         )
-        return f"{self.audit}: {self.count} row{'s' if self.count != 1 else ''}, such as {shown}"
+        return f"{self.audit}: {counted(self.count, 'row')}, such as {shown}"
 
 
 class RepeatedKeyError(SparkEvolveError):

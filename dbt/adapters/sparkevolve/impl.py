@@ -91,6 +91,9 @@ class SparkEvolveAdapter(SparkAdapter):
         self._listing = listing.Listing(self.catalog, self._spark)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
+        # `dbt debug` has no variables of a project.
+        of_project = getattr(getattr(config, "vars", None), "vars", None) or {}
+        self._unchecked_variables = {**of_project, **(getattr(config, "cli_vars", None) or {})}
 
     # Around each node
 
@@ -157,7 +160,9 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda: _NOTHING)
     def checks(self) -> Checks:
         """Return what is checked before a node builds anything."""
-        return Checks(self._spark, getattr(self.get_macro_resolver(), "macros", {}))
+        return Checks(
+            self._spark, getattr(self.get_macro_resolver(), "macros", {}), self._unchecked_variables
+        )
 
     @available.parse(lambda: _NOTHING)
     def queries(self) -> Queries:
@@ -276,17 +281,20 @@ class SparkEvolveAdapter(SparkAdapter):
         return with_instants(settings, self._spark)
 
     @available.parse(lambda *a, **k: [])
-    def settings_without_effect(self, node: str, config: Mapping[str, Any]) -> list[str]:
-        """Return what to say, once, of the settings of a node that other adapters or strategies know.
+    def settings_without_effect(
+        self, node: str, config: Mapping[str, Any], columns: Mapping[str, Mapping[str, Any]]
+    ) -> list[str]:
+        """Return what to say, once, of what is set for a node and has no effect; see ``model_config``.
 
         Args:
             node: its id.
             config: its configuration, by name.
+            columns: what its properties say of its columns, by name.
         """
         if node in self._warned:
             return []
         self._warned.add(node)
-        return model_config.without_effect(config)
+        return [*model_config.without_effect(config), *model_config.misspelt_keys(columns)]
 
     # What there is, as dbt asks for it
 

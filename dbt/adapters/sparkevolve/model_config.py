@@ -43,6 +43,11 @@ _OTHERS = frozenset(
     }
 )
 
+DEFAULT = "default"
+"""The key of a column for its default."""
+# What somebody may write for it who does not look it up.
+_FOR_DEFAULT = frozenset({"default_value", "column_default"})
+
 _IN_MODEL = "say it in the model's SQL"
 _ICEBERG_ORDER = "set the table's order with `ALTER TABLE ... WRITE ORDERED BY`"
 _COMPACTION = "Iceberg's `rewrite_data_files` sorts files, in a maintenance job of yours"
@@ -114,6 +119,29 @@ def without_effect(config: Mapping[str, Any]) -> list[str]:
     found = settings_without_effect(given)
     if config.get("materialized") == "incremental":
         found += settings_without_effect_in(strategy_of(config), given)
+    return found
+
+
+def misspelt_keys(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return what to say of keys of columns that are nearly `default`, one text each.
+
+    dbt takes any key there, so that a misspelt one would have no effect in silence.
+
+    Args:
+        columns: what a node's properties say of its columns, by name.
+    """
+    found = []
+    for column, given in columns.items():
+        meta = given.get("meta")
+        places = {"": given, " in its `meta`": meta if isinstance(meta, Mapping) else {}}
+        for place, keys in places.items():
+            for key in keys:
+                # In `meta`, where each project has its own keys, the plural is no slip.
+                is_meant = is_slip(str(key), DEFAULT) and not (place and str(key).lower() == f"{DEFAULT}s")
+                if key != DEFAULT and (is_meant or (not place and key in _FOR_DEFAULT)):
+                    found.append(
+                        f"`{key}` of the column `{column}`{place} has no effect. {did_you_mean(DEFAULT)}"
+                    )
     return found
 
 

@@ -112,7 +112,7 @@ MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
 
 # The name of a column, or the dotted path of a field in one.
 COLUMN = Argument("column", Kind(_is_name, "the name of a column", str), is_required=True, example="status")
-PLAN_ONLY = Argument("plan_only", Kind(lambda value: isinstance(value, bool), "true, false", bool), False)
+PLAN_ONLY = Argument("plan_only", _SWITCH, False)
 FIELD_ID = Argument("field_id", Kind(_is_field_id, "a field id, such as 7", int))
 
 OPERATIONS: dict[str, tuple[Argument, ...]] = {
@@ -183,12 +183,13 @@ class Operations:
         self._catalog = catalog
         self._disabled = disabled
 
-    def arguments(self, operation: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    def arguments(self, operation: str, given: Mapping[str, Any], plans_only: bool = False) -> dict[str, Any]:
         """Return the arguments of a run-operation by name, all of them, as their kinds read them.
 
         Args:
             operation: its name.
             given: what the user has given; None is not given.
+            plans_only: whether a variable says that nothing is to be done but to plan.
 
         Raises:
             OperationError: one is unknown or missing, or its value cannot be one.
@@ -214,6 +215,8 @@ class Operations:
                     f"{argument.kind.wanted}."
                 )
             found[argument.name] = argument.default if value is None else argument.kind.read(value)
+        if PLAN_ONLY in known:
+            found[PLAN_ONLY.name] = found[PLAN_ONLY.name] or plans_only
         return found
 
     @staticmethod

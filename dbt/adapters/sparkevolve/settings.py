@@ -12,7 +12,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol
 
-from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError, VariableError
+from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.table_properties import (
@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     FORMAT_VERSION,
     property_text,
 )
+from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, is_on
 
 
 class Strategy(str, Enum):
@@ -55,10 +56,6 @@ ADDING = ("append_new_columns", "append_new_columns_preserve")
 SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
 """What may change in columns that are there; each is a setting of its own."""
 ICEBERG = "iceberg"
-FREEZE_SCHEMA = "sparkevolve_freeze_schema"
-"""The variable of a run in which the schema of no table may change."""
-_WORDS_FOR_TRUE = frozenset({"true", "yes", "on", "1"})
-_WORDS_FOR_FALSE = frozenset({"false", "no", "off", "0"})
 
 
 class Config(Protocol):
@@ -838,22 +835,6 @@ class IncrementalSettings:
         if self.strategy == Strategy.MICROBATCH:
             return ((self.event_time,) if self.event_time else ()), "event_time"
         return self.unique_key, "unique_key"
-
-
-def is_on(variable: str, value: object) -> bool:
-    """Tell whether a variable that is given with `--vars` is on, in any of YAML's words for that.
-
-    Args:
-        variable: its name.
-        value: its value; False where it is not given.
-
-    Raises:
-        VariableError: it is neither on nor off: whoever misspells a stop wants one.
-    """
-    text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
-    if text not in _WORDS_FOR_TRUE | _WORDS_FOR_FALSE:
-        raise VariableError(variable, value)
-    return text in _WORDS_FOR_TRUE
 
 
 def of_flags(flags: Any) -> dict[str, Any]:

@@ -2,8 +2,19 @@
 
 from typing import Any
 
-from tests.functional.backfill.test_backfill import ORDERS, filled, position, refused, values
+import pytest
+
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.load.runner import LoadRunner
+from tests.functional.backfill.test_backfill import (
+    ORDERS,
+    filled,
+    position,
+    refused,
+    values,
+)
 from tests.functional.harness import Scenario
+from tests.functional.intruders import intrude_with
 
 
 def test_a_backfill_goes_on_only_where_its_rows_are(scenario: Scenario) -> None:
@@ -47,3 +58,81 @@ def test_a_backfill_goes_on_only_where_its_rows_are(scenario: Scenario) -> None:
     scenario.sql(f"update {scenario.relation()} set status = null where id = 1")
     filled(scenario, **status)
     assert values(scenario, "status") == {1: "t1", 2: "t2", 3: "x", 4: "x", 5: "x"}
+
+
+def _kill() -> None:
+    raise RuntimeError("killed")
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_a_full_refresh_forgets_where_it_is_however_it_commits(scenario: Scenario, publish: str) -> None:
+    """Straight into the table, or over Thrift in format version 3, rows and position are two commits."""
+    scenario.model(ORDERS, publish=publish, tblproperties={"format-version": "3"})
+    scenario.run()
+    status: dict[str, Any] = {"column": "status", "value": "concat('s', id)", "rows_per_batch": 2}
+    filled(scenario, **status, max_batches=1)
+    scenario.run("--full-refresh")
+    assert position(scenario, "status") is None
+    assert values(scenario, "status") == dict.fromkeys(range(1, 6))
+
+    # Not done, it changes nothing; done, and killed before the position is removed, it is known all the same.
+    filled(scenario, **status, max_batches=1)
+    owner, name = (
+        (IcebergCatalog, "publish") if publish == "branch" else (LoadRunner, "set_partition_overwrite")
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        happened = intrude_with(patch, owner, name, _kill)
+        scenario.fail("--full-refresh")
+    assert happened
+    assert "goes on after 1 batch (2 rows)" in filled(scenario, **status, max_batches=1)
+    assert values(scenario, "status") == {1: "s1", 2: "s2", 3: "s3", 4: "s4", 5: None}
+    with pytest.MonkeyPatch.context() as patch:
+        happened = intrude_with(patch, LoadRunner, "note_shape", _kill)
+        scenario.fail("--full-refresh")
+    assert happened
+    assert values(scenario, "status") == dict.fromkeys(range(1, 6))
+    filled(scenario, **status)
+    assert values(scenario, "status") == {n: f"s{n}" for n in range(1, 6)}
+    assert position(scenario, "status") is None
+
+
+KEYS = (
+    "select cast(k as float) as k, cast(k as int) as n, amount as price from values "
+    "(0.1, 1.50), (0.2, 2.50), (0.3, 3.50), (0.4, 4.50) as rows(k, amount)"
+)
+
+
+def test_other_names_and_wider_types_are_the_same_columns(scenario: Scenario) -> None:
+    scenario.model(KEYS, unique_key="k")
+    scenario.run()
+    more: dict[str, Any] = {"value": "1 + coalesce(n, 0)", "only_null": False, "rows_per_batch": 2}
+    more["where"] = "n < 100"
+    filled(scenario, column="n", **more, max_batches=1)
+
+    def now(key: str, column: str) -> list[Any]:
+        return [value for _, value in sorted(values(scenario, column, key).items())]
+
+    assert now("k", "n") == [1, 1, 0, 0]
+    # The key becomes a double under another name, and the column a bigint that other names come before.
+    scenario.sql(f"alter table {scenario.relation()} alter column k type double")
+    scenario.sql(f"alter table {scenario.relation()} alter column n type bigint")
+    scenario.sql(f"alter table {scenario.relation()} rename column k to key")
+    scenario.model(KEYS.replace("as float) as k", "as double) as key"), unique_key="key")
+    log = filled(scenario, column="n", **more)
+    assert "\nBackfill of `n` in" in log
+    assert "is finished: 4 rows in 2 batches" in log
+    assert now("key", "n") == [1, 1, 1, 1]
+
+    # Another column has taken the key's name: by that no batch begins where the last one has ended.
+    filled(scenario, column="n", **more, max_batches=1)
+    scenario.sql(f"alter table {scenario.relation()} rename column key to old_key")
+    scenario.sql(f"alter table {scenario.relation()} rename column price to key")
+    for given, why in (
+        ({}, "key is another column now than when it was begun, so its batches cannot go by that."),
+        ({"batch_by": "old_key"}, None),
+    ):
+        if why is None:
+            filled(scenario, column="n", **more, **given)
+        else:
+            assert why in refused(scenario, column="n", **more, **given)
+    assert now("old_key", "n") == [2, 2, 2, 2]

@@ -78,9 +78,13 @@ def test_a_dropped_column_is_back_with_its_values_for_all_readers(scenario: Scen
 def test_what_a_compaction_has_rewritten_is_gone(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'a' as note", incremental_strategy="append", unique_key=None)
     scenario.run()
-    scenario.model("select 2 as id, 'b' as note", incremental_strategy="append", unique_key=None)
+    two = "select /*+ coalesce(1) */ * from values (2, 'b'), (3, 'c') as rows(id, note)"
+    scenario.model(two, incremental_strategy="append", unique_key=None)
     scenario.run()
     table = scenario.relation()
+    # A row that a file of deletes has removed has no value any more.
+    scenario.sql(f"delete from {table} where id = 3")
+    assert len(list(scenario.table().inspect.delete_files().to_pylist())) == 1
     scenario.sql(f"alter table {table} drop column note")
     scenario.sql(
         f"call lake.system.rewrite_data_files(table => '{scenario.schema}.t', where => 'id = 1', "

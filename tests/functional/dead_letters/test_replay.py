@@ -67,7 +67,7 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     assert len(letters(scenario)) == 3
     log = replay(scenario)
     assert "1 dead letter of" in log
-    assert "  1 stay: the table has rows of this key that were loaded after it" in log
+    assert "  1 stays: the table has rows of this key that were loaded after it" in log
     assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 44)]
     assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}', '{"id":4}']
     replay(scenario, overwrite=True, message_ids=['{"id":4}'])

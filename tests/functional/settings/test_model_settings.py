@@ -14,7 +14,9 @@ def messages(run: Run) -> dict[str, str]:
 
 
 @pytest.mark.core
-def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scenario) -> None:
+def test_near_misses_wrong_values_and_settings_of_other_adapters(
+    scenario: Scenario, capfd: pytest.CaptureFixture[str]
+) -> None:
     """Wherever they are set: in the model, in its properties file, in the project, on a seed or snapshot."""
     wrong: dict[str, dict[str, Any]] = {
         "near": {"remove_columns": "keep"},
@@ -38,12 +40,16 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
         meta={"remove_columns": "keep"},
     )
     yaml_model = {"name": "in_yaml", "config": {"commit_retry": 5}}
-    scenario.file("models/m.yml", yaml.safe_dump({"models": [yaml_model]}))
+    columns = [{"name": "id", "defualt": 1, "description": "x", "data_tests": [], "meta": {"mine": 1}}]
+    models = [yaml_model, {"name": "foreign", "columns": columns}]
+    scenario.file("models/m.yml", yaml.safe_dump({"models": models}))
     scenario.file("seeds/s.csv", "id\n1\n")
     scenario.write_project(
         models={"case": {"sub": {"+full_refresh_schemas": "keep"}}}, seeds={"+tbl_properties": {"a": "b"}}
     )
-    run = scenario.dbt("build")
+    # A text that means no plans nothing, and to dbt a misspelt variable is one that nobody reads.
+    given = '{sparkevolve_plan_only: "false", sparkevolve_freze_schema: true, mine: 1, sparkevolve: {a: 1}}'
+    run = scenario.dbt("build", "--vars", given)
     found = messages(run)
     assert (
         'remove_columns is "keep" in model.case.near. There is no such setting. Did you mean' in found["near"]
@@ -63,9 +69,23 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(scenario: Scena
     for setting in ("delete_condition", "not_matched_by_source_action"):
         text = f"model.case.foreign: `{setting}` has no effect with sparkevolve: delete in a post-hook"
         assert run.log.count(text) == 1
+    assert run.log.count("`defualt` of the column `id` has no effect. Did you mean `default`?") == 1
+    assert run.log.count("The variable `sparkevolve_freze_schema` has no effect: sparkevolve reads") == 1
+    assert run.log.count("The variable `") == 1
     assert "own_setting" not in run.log.replace("'own_setting'", "")
     plan = scenario.dbt("run", "--select", "foreign", "--vars", "sparkevolve_plan_only: true")
     assert plan.log.count("`delete_condition` has no effect") == 1
+    wrong_plan = scenario.dbt("run", "--select", "foreign", "--vars", "sparkevolve_plan_only: maybe")
+    assert 'The variable `sparkevolve_plan_only` is "maybe", which is neither true nor' in wrong_plan.message
+
+    # What a run-operation says is asked for, so it is seen under `--quiet` too.
+    before = scenario.state("foreign")
+    capfd.readouterr()
+    operation = ("run-operation", "backfill_column", "--args", "{model: foreign, column: d, value: d}")
+    assert scenario.dbt("-q", *operation, "--vars", "sparkevolve_plan_only: yes").success
+    text = f"Backfill of `d` in {scenario.relation('foreign')}: 0 rows in 0 batches, nothing was changed\n"
+    assert capfd.readouterr().out == text
+    assert scenario.state("foreign") == before
 
 
 def test_a_microbatch_model_that_dbt_does_not_run_in_batches_is_refused(scenario: Scenario) -> None:

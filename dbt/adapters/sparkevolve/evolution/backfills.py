@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -170,8 +170,8 @@ class Position:
     def settled(self, head: int | None, was_published: WasPublished) -> "Position | None":
         """Return the position as it is, whichever of the snapshots that were noted was published.
 
-        Where nobody knows that any more, a batch that fills what is NULL can be done once more, and so can all
-        of them.
+        Where nobody knows that any more, a batch that fills what is NULL can be done once more, and so can
+        all of them.
 
         Args:
             head: what the table's branch is at.
@@ -281,3 +281,44 @@ def read(properties: Mapping[str, str], field_id: int) -> Position | None:
         return Position(**found, tried=tuple(tried), refreshes=tuple(refreshes))
     except (ValueError, TypeError, KeyError, AttributeError) as exc:
         raise SpoiledPosition(text) from exc
+
+
+def refreshed(properties: Mapping[str, str], snapshot: int | None, base: int | None) -> dict[str, str | None]:
+    """Return the positions of a table with the note that a full refresh is about to replace all rows.
+
+    Args:
+        properties: the table's.
+        snapshot: what is about to be published; None if the rows go straight into the table.
+        base: what the table's branch is at before.
+    """
+    found: dict[str, str | None] = {}
+    for name in properties_in(properties):
+        number = name.removeprefix(PREFIX)
+        try:
+            position = read(properties, int(number)) if number.isdecimal() else None
+        except SpoiledPosition:
+            continue
+        if position is not None:
+            found[name] = position.refreshing(snapshot, base).text
+    return found
+
+
+def lost_by_restore(properties: Mapping[str, str], field_ids: Iterable[int]) -> list[str]:
+    """Return the names of positions of which nobody knows any more which rows are filled.
+
+    A column that was dropped meanwhile is NULL in files that were rewritten without it. Where a backfill
+    fills what is NULL it may begin again; another one fills no row twice if it goes on.
+
+    Args:
+        properties: the table's.
+        field_ids: the ids of the fields that are put back.
+    """
+    found = []
+    for field_id in field_ids:
+        try:
+            position = read(properties, field_id)
+        except SpoiledPosition:
+            continue
+        if position is not None and position.only_null:
+            found.append(property_of(field_id))
+    return found

@@ -323,6 +323,12 @@ class IcebergCatalog:
         """Set properties of a table in a commit of their own; see ``publication.set_properties``."""
         publication.set_properties(self.access, relation, properties, retries)
 
+    def change_properties(
+        self, relation: BaseRelation, change: Callable[[Table], Mapping[str, str | None]], retries: int
+    ) -> Mapping[str, str | None]:
+        """Set properties that follow from what a table is; see ``publication.change_properties``."""
+        return publication.change_properties(self.access, relation, change, retries)
+
     def take_back(self, relation: BaseRelation, base: Base, head: int, claim: str) -> publication.TakenBack:
         """Undo a publication that nobody has built on or relies on; see ``publication.take_back``."""
         return publication.take_back(self.access, relation, base, head, claim)

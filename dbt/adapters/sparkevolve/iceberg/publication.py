@@ -444,6 +444,27 @@ def replace_property(
     retry(access, relation, attempt, retries, wanted=f"The property {name} of {{}} was not changed")
 
 
+def change_properties(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    change: Callable[[Table], Mapping[str, str | None]],
+    retries: int,
+) -> Mapping[str, str | None]:
+    """Set properties of a table that follow from what it is, and remove those whose value is None.
+
+    Returns:
+        What was changed.
+    """
+
+    def attempt(table: Table) -> Mapping[str, str | None]:
+        changed = change(table)
+        if changed:
+            commit_in_time(access, table, (), _setting(changed))
+        return changed
+
+    return retry(access, relation, attempt, retries, wanted="Properties of {} could not be changed")
+
+
 def set_properties(
     access: CatalogAccess, relation: BaseRelation, properties: Mapping[str, str | None], retries: int
 ) -> None:

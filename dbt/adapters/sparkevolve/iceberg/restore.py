@@ -17,8 +17,9 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.types import PrimitiveType
 
+from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import RestoreRefusedError, SchemaCommitError
-from dbt.adapters.sparkevolve.evolution import record, restore_refusals
+from dbt.adapters.sparkevolve.evolution import backfills, record, restore_refusals
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text
@@ -27,6 +28,7 @@ from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restor
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.deleted_rows import deleted_rows
 from dbt.adapters.sparkevolve.iceberg.facts import partition_names
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
@@ -37,14 +39,31 @@ from dbt.adapters.sparkevolve.times import iso
 
 @dataclass(frozen=True)
 class Files:
-    """Data files of the table as it is now, and how many rows are in them, deleted ones too."""
+    """Data files of the table as it is now.
+
+    Attributes:
+        files: how many there are.
+        rows: how many rows are in them, without those that are marked as removed.
+        is_most: whether some of these may be removed too.
+    """
 
     files: int = 0
     rows: int = 0
+    is_most: bool = False
 
     def __str__(self) -> str:
-        rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
-        return f"{rows} in {'1 file' if self.files == 1 else f'{self.files} files'}"
+        most = "at most " if self.is_most else ""
+        return f"{most}{counted(self.rows, 'row')} in {counted(self.files, 'file')}"
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same as plain data."""
+        found: dict[str, Any] = {"files": self.files, "rows": self.rows}
+        return {**found, "is_most": True} if self.is_most else found
+
+    def and_one(self, rows: int, *, is_exact: bool) -> "Files":
+        """Return these and one more file."""
+        return Files(self.files + 1, self.rows + rows, self.is_most or not is_exact)
 
 
 @dataclass(frozen=True)
@@ -87,9 +106,9 @@ class Restored:
             "last_schema_id": dropped.last_schema_id,
             "dropped_by_schema_id": dropped.dropped_by_schema_id,
             "dropped_at": self.dropped_at,
-            "files_with_values": vars(self.written_with),
-            "files_without_values": vars(self.written_without),
-            "files_unknown": vars(self.unknown),
+            "files_with_values": self.written_with.data,
+            "files_without_values": self.written_without.data,
+            "files_unknown": self.unknown.data,
             "rewrites_since": self.rewrites,
             "schema_id": self.schema_id,
             "is_done": self.is_done,
@@ -110,7 +129,7 @@ class Restored:
         if self.written_without.files:
             rewritten = ""
             if self.rewrites:
-                times = "1 compaction has" if self.rewrites == 1 else f"{self.rewrites} compactions have"
+                times = f"{counted(self.rewrites, 'compaction')} {agreeing(self.rewrites, 'has', 'have')}"
                 rewritten = f"; {times} rewritten files without it since, and values in these are lost"
             default, type_ = self.change.field.initial_default, self.change.field.field_type
             read, is_default = "NULL   ", ""
@@ -234,6 +253,7 @@ def _written(table: Table, field_id: int, all_ids: Collection[int]) -> Mapping[s
     snapshot = table.current_snapshot()
     if snapshot is None:
         return counts
+    deleted = deleted_rows(table, snapshot)
     knows: dict[int | None, bool | None] = {}
     for manifest in snapshot.manifests(table.io):
         if manifest.content != ManifestContent.DATA:
@@ -244,7 +264,8 @@ def _written(table: Table, field_id: int, all_ids: Collection[int]) -> Mapping[s
             had = knows[entry.snapshot_id]
             named = {*(entry.data_file.value_counts or {}), *(entry.data_file.column_sizes or {})}
             kind = "with" if had or named & set(all_ids) else "unknown" if had is None else "without"
-            counts[kind] = Files(counts[kind].files + 1, counts[kind].rows + entry.data_file.record_count)
+            rows, is_exact = deleted.rows_left(entry)
+            counts[kind] = counts[kind].and_one(rows, is_exact=is_exact)
     return counts
 
 
@@ -287,6 +308,8 @@ def _commit(table: Table, change: RestoreField, invocation_id: str) -> None:
     wanted, removed = changed_properties(metadata.properties, metadata.schema(), schema)
     if known is None:
         removed += record.outdated_properties(metadata.properties)
+    back = [change.field, *(f for _, f in fields_within(change.field.field_type))]
+    removed += backfills.lost_by_restore(metadata.properties, (f.field_id for f in back))
     now = iso(datetime.now(timezone.utc))
     wanted |= record.restored(metadata.properties, schema_id, path_text(change.path), invocation_id, now)
     # What others have done to other columns stays untold: the next run looks at that, and warns of it.

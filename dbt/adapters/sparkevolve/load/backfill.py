@@ -10,7 +10,6 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
-from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
@@ -46,8 +45,6 @@ from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import backfill as sql
 from dbt.adapters.sparkevolve.sql import branch_statements
 from dbt.adapters.sparkevolve.times import iso
-
-logger = AdapterLogger("SparkEvolve")
 
 # How many values a message shows.
 _SHOWN = 3
@@ -95,6 +92,7 @@ class Backfill:
             given.where,
             self._batching.labels,
             given.only_null,
+            self._batching.identities,
         )
         # The head of the table when its batches were counted, or after the last one that was published here.
         self._counted_at: int | None = None
@@ -102,8 +100,11 @@ class Backfill:
         self._until: Bound = ()
         # Whether the position is one that the table has, and not one to be forgotten.
         self._is_begun = False
+        # Whether it is one of before a full refresh that has not removed it.
+        self._is_refreshed = False
         self._done = self._rows_done = 0
         self._seconds = 0.0
+        self._log: Callable[..., object] = lambda text, info: None
 
     # What the user gets
 
@@ -113,7 +114,7 @@ class Backfill:
         Returns:
             ``lines`` (texts) and what these say as ``data``.
         """
-        position = self._position_in(self._catalog.load(self._target))
+        position = None if self._given.restart else self._position_in(self._catalog.load(self._target))
         found = self._batches(position)
         rows = sum(batch.rows for batch in found)
         lines = [f"{self._title}: {rows_text(rows)} in {batches_text(len(found))}, nothing was changed"]
@@ -130,8 +131,11 @@ class Backfill:
         ]
         return {"lines": lines, "data": self._data(rows_left=rows, batches_left=len(found), batches=listed)}
 
-    def run(self) -> dict[str, Any]:
+    def run(self, log: Callable[..., object]) -> dict[str, Any]:
         """Fill the column, or as many batches of it as are wanted.
+
+        Args:
+            log: dbt's own, for what is said meanwhile: our logger would put the adapter's name before it.
 
         Returns:
             ``lines`` (texts) and what these say as ``data``.
@@ -140,6 +144,7 @@ class Backfill:
             OperationError: nothing was written, and why.
             BackfillError: it has stopped at a batch, and why.
         """
+        self._log = log
         position = None if self._given.restart else self._position_in(self._catalog.load(self._target))
         if position is not None and position.finished:
             # It ended after its last batch, before the user was told.
@@ -149,9 +154,9 @@ class Backfill:
         waiting = self._batches(position)
         self._refuse_lossy(str(self._target), waiting)
         if position is not None:
-            logger.info(f"{self._title} goes on after {self._state(position)}")
+            self._say(f"{self._title} goes on after {self._state(position)}")
         rows = sum(batch.rows for batch in waiting)
-        logger.info(f"{self._title}: {rows_text(rows)} in {batches_text(len(waiting))}")
+        self._say(f"{self._title}: {rows_text(rows)} in {batches_text(len(waiting))}")
         most = self._given.max_batches
         try:
             while waiting and (most is None or self._done < most):
@@ -161,7 +166,7 @@ class Backfill:
         except DbtRuntimeError as exc:
             raise self._explained(exc) from exc
         except KeyboardInterrupt:
-            logger.info(f"{self._title} was interrupted. {self._how_to_go_on}")
+            self._say(f"{self._title} was interrupted. {self._how_to_go_on}")
             raise
         if waiting:
             return self._stopped(waiting)
@@ -174,7 +179,7 @@ class Backfill:
         """Remove what a finished backfill has left in the table's properties, once the user has been told."""
         table = self._catalog.load(self._target)
         seen = table.properties.get(self._property)
-        is_forgotten = self._given.restart and not self._is_begun
+        is_forgotten = (self._given.restart or self._is_refreshed) and not self._is_begun
         if seen is None or not (is_forgotten or (self._is_finished and self._is_own(table))):
             return
         retries = self._settings.commit_retries
@@ -213,7 +218,24 @@ class Backfill:
             ) from exc
         if found is None:
             return None
-        found = found.settled(lambda snapshot: self._catalog.is_ancestor(table, ref, snapshot))
+        refs = table.metadata.refs
+        try:
+            settled = found.settled(
+                refs[ref].snapshot_id if ref in refs else None,
+                lambda snapshot, base: self._catalog.was_published(table, ref, snapshot, base),
+            )
+        except backfills.UnknownPosition as exc:
+            raise OperationError(
+                f"A backfill of {found.column} in {self._target} is not finished, and whether {exc} was "
+                "published is not known any more, since the table's older snapshots have expired or others "
+                "have committed after it: rows might be filled twice. Look at the rows, and leave out by "
+                "`where` those that are filled; `restart: true` begins at the first row, and forgets where "
+                f"it is.{self._unwritten}"
+            ) from exc
+        self._is_refreshed = settled is None
+        if settled is None:
+            return None
+        found = settled
         is_lost = found.snapshot is not None and self._catalog.has_lost(table, ref, found.snapshot)
         if found.fingerprint == self._request.fingerprint and not is_lost:
             return found
@@ -231,8 +253,25 @@ class Backfill:
         raise OperationError(
             f"Another backfill of {found.column} in {self._target} is not finished: {found.value}{where}{by}"
             f"{'' if found.only_null else ', only_null: false'}. It has done {batches_text(found.batches)} "
-            f"({rows_text(found.rows)}), the last at {found.at}. Give the same arguments to go on with it, "
-            "or `restart: true` to forget where it is. Nothing was written."
+            f"({rows_text(found.rows)}), the last at {found.at}. {self._other_key(found)}Give the same "
+            f"arguments to go on with it, or `restart: true` to forget where it is.{self._unwritten}"
+        )
+
+    def _other_key(self, found: Position) -> str:
+        """Return why the same arguments are another backfill: what the batches go by has changed."""
+        request = self._request
+        given = backfills.begun(request, (), None)
+        same = ("value", "where", "only_null")
+        if self._given.batch_by and found.batch_by != given.batch_by:
+            return ""
+        if any(getattr(found, name) != getattr(given, name) for name in same):
+            return ""
+        now = ", ".join(request.batch_by) or "nothing"
+        if found.batch_by == given.batch_by:
+            return f"{now} is another column now than when it was begun, so its batches cannot go by that. "
+        return (
+            "By the table's partitions and the model's `unique_key` as they are now, its batches would go "
+            f"by {now}: name in `batch_by` what they have gone by. "
         )
 
     def _batches(self, position: Position | None) -> list[Batch]:
@@ -309,7 +348,8 @@ class Backfill:
 
     @property
     def _unwritten(self) -> str:
-        return "" if self._is_begun else " Nothing was written."
+        # Batches of this command are published; the error in which this stands says how many.
+        return "" if self._done else " Nothing was written."
 
     # One batch
 
@@ -325,7 +365,7 @@ class Backfill:
             base = self._begin(self._target)
             self._check_column(base.table)
             if self._is_elsewhere(base):
-                logger.info(f"Another command goes on with the backfill of {self._request.column}")
+                self._say(f"Another command goes on with the backfill of {self._request.column}")
                 return [] if self._is_finished else self._batches(self._position)
             changed = self._fill(base, batch, is_last=len(waiting) == 1)
             if changed is not None:
@@ -335,7 +375,7 @@ class Backfill:
                 self._seconds += time.monotonic() - started
                 self._tell(changed, time.monotonic() - started, waiting)
                 return waiting[1:]
-            logger.info(f"{self._target} has changed since this batch was begun: filling it again")
+            self._say(f"{self._target} has changed since this batch was begun: filling it again")
         times = "once" if retries == 0 else f"{retries + 1} times"
         raise OperationError(
             f"its next batch was filled {times}, and other writers had committed to the table meanwhile, so "
@@ -432,7 +472,7 @@ class Backfill:
         name, note = self._property, None
         if not self._catalog.is_atomic(load.base.table):
             # Rows and position are two commits here: what is between them is noted before.
-            note = before.trying(head.snapshot_id, then).text
+            note = before.trying(head.snapshot_id, then, load.base.head).text
             seen = load.base.table.properties.get(name)
             if not self._catalog.set_property(self._target, load.base, name, seen, note):
                 return None
@@ -481,6 +521,9 @@ class Backfill:
 
     # What is said
 
+    def _say(self, text: str) -> None:
+        self._log(text, info=True)
+
     @property
     def _property(self) -> str:
         return backfills.property_of(self._field_id)
@@ -522,7 +565,7 @@ class Backfill:
         left = waiting[1:]
         in_all = self._position.batches + len(left)
         rest = f"; {self._left(left)}" if left else ""
-        logger.info(
+        self._say(
             f"{self._title}: batch {self._position.batches} of {in_all}, {rows_text(changed)} in "
             f"{duration_text(seconds)}{rest}"
         )

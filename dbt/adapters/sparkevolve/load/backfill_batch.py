@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.evolution.backfills import Bound
 from dbt.adapters.sparkevolve.iceberg import branches
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
@@ -107,12 +108,12 @@ class BackfillLoad:
 
 def rows_text(number: int) -> str:
     """Return a number of rows as a person reads it."""
-    return f"{number} row{'' if number == 1 else 's'}"
+    return counted(number, "row")
 
 
 def batches_text(number: int) -> str:
     """Return a number of batches as a person reads it."""
-    return f"{number} batch{'' if number == 1 else 'es'}"
+    return counted(number, "batch", "batches")
 
 
 def duration_text(seconds: float) -> str:

@@ -138,9 +138,7 @@ def _parts_of_key(
     parts = [columns.get(fold(name)) for name in unique_key]
     if all(f and is_orderable(f.field_type) and not _touches((f.name,), column.path) for f in parts):
         for f in filter(None, parts):
-            yield KeyPart(
-                f"{TARGET_ALIAS}.{path_text((f.name,))}", f.field_type, f.name, str(f.field_id)
-            )
+            yield KeyPart(f"{TARGET_ALIAS}.{path_text((f.name,))}", f.field_type, f.name, str(f.field_id))
 
 
 def _key_part(relation: SparkEvolveRelation, schema: Schema, text: str, column: Column) -> KeyPart:

@@ -16,9 +16,9 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.messages import is_grant_unknown
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import FREEZE_SCHEMA, is_on
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import splitting
+from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, PLAN_ONLY, is_on, is_quoted_in, unread
 
 _PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
 # First words of statements that change no table, view or file.
@@ -34,11 +34,42 @@ class Checks:
     Args:
         spark: where the node runs.
         macros: all macros of the project by id, as dbt's manifest has them.
+        variables: the variables that are given and were not looked at yet, by name.
     """
 
-    def __init__(self, spark: Spark, macros: Mapping[str, Any]) -> None:
+    def __init__(
+        self, spark: Spark, macros: Mapping[str, Any], variables: dict[str, Any] | None = None
+    ) -> None:
         self._spark = spark
         self._macros = macros
+        self._variables = {} if variables is None else variables
+
+    def unread_variables(self, graph: Mapping[str, Any]) -> list[str]:
+        """Return what to say, once, of variables that look like ours and that nobody reads.
+
+        Args:
+            graph: dbt's, with the nodes of the project.
+        """
+
+        def is_read(name: str) -> bool:
+            nodes = (str(node.get("raw_code") or "") for node in graph.get("nodes", {}).values())
+            macros = (str(macro.macro_sql) for macro in self._macros.values())
+            return is_quoted_in(name, nodes) or is_quoted_in(name, macros)
+
+        given = dict(self._variables)
+        self._variables.clear()
+        return unread(given, is_read)
+
+    def plans_only(self, value: object) -> bool:
+        """Tell whether this run says what it would do, and does nothing.
+
+        Args:
+            value: dbt's variable `sparkevolve_plan_only`.
+
+        Raises:
+            VariableError: it is neither true nor false.
+        """
+        return is_on(PLAN_ONLY, value)
 
     def freezes_schema(self, value: object) -> bool:
         """Tell whether the schema of no table may change in this run.

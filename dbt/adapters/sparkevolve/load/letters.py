@@ -7,6 +7,7 @@ from typing import Any, Optional
 from dbt.adapters.contracts.connection import AdapterResponse
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.evolution.names import Path
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -128,16 +129,20 @@ class Letters:
     @property
     def lines(self) -> str:
         """How many bad rows there are of each reason, one reason a line."""
-        lines = [f"  * {r.text}: {_rows(r.rows)}, such as {', '.join(r.samples)}" for r in self.shown]
+        lines = [
+            f"  * {r.text}: {counted(r.rows, 'row')}, such as {', '.join(r.samples)}" for r in self.shown
+        ]
         if self.others:
-            lines.append(f"  * {len(self.others)} other reasons: {_rows(sum(r.rows for r in self.others))}")
+            rows = counted(sum(r.rows for r in self.others), "row")
+            lines.append(f"  * {counted(len(self.others), 'other reason')}: {rows}")
         return "\n".join(lines)
 
     @property
     def text(self) -> str:
         """What a person is told of the bad rows."""
         return (
-            f"{self.bad} of {_rows(self.rows)} could not be placed and are in {self.relation}:\n{self.lines}"
+            f"{self.bad} of {counted(self.rows, 'row')} could not be placed and "
+            f"{agreeing(self.bad, 'is', 'are')} in {self.relation}:\n{self.lines}"
         )
 
 
@@ -151,7 +156,3 @@ def reasons_of(found: Sequence[tuple[Any, ...]]) -> tuple[Reason, ...]:
     return tuple(
         Reason(text, number, tuple(samples[text][:MOST_SAMPLES])) for text, number in numbers.items()
     )
-
-
-def _rows(number: int) -> str:
-    return f"{number} row{'' if number == 1 else 's'}"

@@ -10,6 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
+from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import OperationError, PublishConflictError
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.names import fold, string_literal
@@ -93,16 +94,19 @@ class Replayed:
     @property
     def lines(self) -> list[str]:
         """What to say of it."""
-        noun = "dead letter" if self.loaded == 1 else "dead letters"
         removed = ", and removed from the dead letters" if self.loaded else ""
         done = "would be loaded" if self.is_plan else f"loaded{removed}"
-        texts = [f"{self.table}: {self.loaded} {noun} of {self.letters} {done}"]
+        texts = [f"{self.table}: {counted(self.loaded, 'dead letter')} of {self.letters} {done}"]
         if not (self.loaded or self.removed or self.staying):
             texts.append("  none matches that was still there")
         if self.removed:
-            texts.append(f"  {self.removed} more were loaded by an earlier replay, and are removed now")
-        stay = "would stay" if self.is_plan else "stay"
-        texts += [f"  {number} {stay}: {reason}" for reason, number in self.staying.most_common()]
+            texts.append(
+                f"  {self.removed} more {agreeing(self.removed, 'was', 'were')} loaded by an earlier replay, "
+                f"and {agreeing(self.removed, 'is', 'are')} removed now"
+            )
+        for reason, number in self.staying.most_common():
+            stay = "would stay" if self.is_plan else agreeing(number, "stays", "stay")
+            texts.append(f"  {number} {stay}: {reason}")
         if any(self.staying[reason] for reason in _LEFT):
             texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
         return texts

@@ -223,7 +223,8 @@ class LoadRunner:
         load.older = known.older(plan)
         if settings.strategy == Strategy.FULL_REFRESH:
             # No row is any more one that a backfill has filled.
-            load.forgotten = backfills.properties_in(base.table.properties)
+            seen = base.table.properties
+            load.forgotten = {name: seen[name] for name in backfills.properties_in(seen)}
             load.properties = {**load.properties, **dict.fromkeys(load.forgotten)}
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
@@ -259,6 +260,8 @@ class LoadRunner:
 
     def run_step(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Run one statement of a load, exactly once whatever comes between; see ``Steps.run``."""
+        if step == 0 and not load.goes_on_branch:
+            self._note_refresh(load, None)
         try:
             return self._steps.run(load, step)
         except ConnectionLostError:
@@ -323,6 +326,9 @@ class LoadRunner:
         if load.branch is None or not load.goes_on_branch:
             self.publish_letters(load.settings)
             return True
+        if load.forgotten and not self._catalog.is_atomic(load.base.table):
+            head = self._catalog.head(load.target, load.branch)
+            self._note_refresh(load, head.snapshot_id if head is not None else None)
         if self._node.letters is not None and self._node.letters.query is not None:
             # Before they are written: what is not published is not to be taken back.
             if self._catalog.has_moved(load.target, load.base):
@@ -357,6 +363,8 @@ class LoadRunner:
             drop_branches(self._catalog, load)
         load.branch = None
         load.is_visible = outcome == Published.YES
+        if not load.is_visible or not self._catalog.is_atomic(load.base.table):
+            self._forget_backfills(load)
         return True
 
     def check_dead_letters(
@@ -436,14 +444,52 @@ class LoadRunner:
 
     def note_shape(self, load: Load) -> None:
         """Record a new shape, and no backfill, after a load that went straight into the table."""
-        is_wanted = load.properties and (load.is_new_shape or load.forgotten)
-        if not (is_wanted and load.statements) or load.goes_on_branch:
+        if load.goes_on_branch or not load.statements:
+            return
+        self._forget_backfills(load)
+        shape = {name: text for name, text in load.properties.items() if name not in load.forgotten}
+        if not (shape and load.is_new_shape):
             return
         try:
-            self._catalog.set_properties(load.target, load.properties, load.settings.commit_retries)
+            self._catalog.set_properties(load.target, shape, load.settings.commit_retries)
         except Exception as exc:
             # The rows are there; the next run plans again, and records it.
             logger.debug(f"The shape of the batch was not recorded in {load.target}: {exc}")
+
+    def _note_refresh(self, load: Load, snapshot: int | None) -> None:
+        """Note where backfills are that all rows are about to be replaced, if another commit does that.
+
+        Args:
+            load: the full refresh, or any other load.
+            snapshot: what is about to be published; None if the rows go straight into the table.
+        """
+        if not load.forgotten:
+            return
+
+        def notes(table: LoadedTable) -> Mapping[str, str | None]:
+            ref = table.metadata.refs.get(load.base.ref)
+            now = ref.snapshot_id if ref is not None else None
+            return backfills.refreshed(
+                table.properties, snapshot, now if snapshot is None else load.base.head
+            )
+
+        noted = self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
+        load.forgotten = {**load.forgotten, **{name: str(text) for name, text in noted.items()}}
+
+    def _forget_backfills(self, load: Load) -> None:
+        """Remove where backfills are, after a full refresh whose own commit could not do it."""
+        if not load.forgotten:
+            return
+        seen = load.forgotten
+        try:
+            self._catalog.change_properties(
+                load.target,
+                lambda table: {name: None for name in seen if table.properties.get(name) == seen[name]},
+                load.settings.commit_retries,
+            )
+        except Exception as exc:
+            # The rows are there, and what was noted before says so.
+            logger.debug(f"Where backfills are was not removed from {load.target}: {exc}")
 
     def conform_snapshot(
         self,

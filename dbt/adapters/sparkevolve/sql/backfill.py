@@ -1,5 +1,6 @@
 """The text of what fills a column of a table, batch by batch, and of what is asked before."""
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -138,7 +139,7 @@ class KeyPart:
                 moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(microseconds=int(text))
                 return moment.isoformat(sep=" ")
             if isinstance(self.type, FloatType):
-                return _shortest(float(text))
+                return _shortest(text)
         except OverflowError:
             pass
         return text
@@ -179,11 +180,13 @@ class KeyPart:
         return isinstance(self.type, FloatType | DoubleType)
 
 
-def _shortest(value: float) -> str:
-    """Return the shortest text that is read as a value of single precision."""
-    texts = (f"{value:.{digits}g}" for digits in range(1, 10))
-    found = next((text for text in texts if struct.pack("f", float(text)) == struct.pack("f", value)), "")
-    return str(float(found)) if found else str(value)
+def _shortest(text: str) -> str:
+    """Return the shortest text that is read as the same value of single precision as the text of a double."""
+    value = float(text)
+    if "E" in text or not math.isfinite(value):
+        return text
+    shorter = (str(float(f"{value:.{digits}g}")) for digits in range(1, 10))
+    return next((t for t in shorter if struct.pack("f", float(t)) == struct.pack("f", value)), text)
 
 
 def is_orderable(type_: IcebergType) -> bool:

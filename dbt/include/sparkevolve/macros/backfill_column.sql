@@ -13,12 +13,12 @@
   )) %}
   {% set node = sparkevolve__node_named(args.model) %}
   {% set backfill = adapter.load_runner().backfill(node, args) %}
-  {% set found = backfill.plan() if args.plan_only else backfill.run() %}
+  {% set found = backfill.plan() if args.plan_only else backfill.run(log) %}
   {% if flags.LOG_FORMAT == 'json' %}
-    {% do log(tojson(found.data), info=True) %}
+    {% do sparkevolve__say(tojson(found.data)) %}
   {% else %}
     {% for line in found.lines %}
-      {% do log(line, info=True) %}
+      {% do sparkevolve__say(line) %}
     {% endfor %}
   {% endif %}
   {# Once the user has been told: who is told nothing calls it again, and must not have the rows filled twice. #}

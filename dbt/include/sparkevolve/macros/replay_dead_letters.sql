@@ -13,10 +13,10 @@
   {% set node = sparkevolve__node_named(args.model) %}
   {% set replayed = adapter.load_runner().replay(node, args) %}
   {% if flags.LOG_FORMAT == 'json' %}
-    {% do log(tojson(replayed.data), info=True) %}
+    {% do sparkevolve__say(tojson(replayed.data)) %}
   {% else %}
     {% for line in replayed.lines %}
-      {% do log(line, info=True) %}
+      {% do sparkevolve__say(line) %}
     {% endfor %}
   {% endif %}
 {% endmacro %}

@@ -8,7 +8,7 @@
   {% set given = dict(kwargs, model=model, column=column, field_id=field_id, plan_only=plan_only) %}
   {% set args = sparkevolve__arguments('restore_column', given) %}
   {% set node = sparkevolve__node_named(args.model) %}
-  {% set is_plan = args.plan_only or sparkevolve__is_plan_only() %}
+  {% set is_plan = args.plan_only %}
   {% do sparkevolve__show_restore(adapter.restore_column(node, args, plan_only=true), is_plan, args) %}
   {% if not is_plan %}
     {% if sparkevolve__freezes_schema() %}
@@ -25,14 +25,14 @@
 
 {% macro sparkevolve__show_restore(planned, is_plan, args) %}
   {% if flags.LOG_FORMAT == 'json' %}
-    {% do log(tojson(planned.data), info=True) %}
+    {% do sparkevolve__say(tojson(planned.data)) %}
   {% else %}
-    {% do log(planned.relation, info=True) %}
+    {% do sparkevolve__say(planned.relation) %}
     {% for line in planned.lines %}
-      {% do log('  ' ~ line, info=True) %}
+      {% do sparkevolve__say('  ' ~ line) %}
     {% endfor %}
     {% if is_plan %}
-      {% do log('Nothing was changed. To do it: ' ~ planned.command(args.model), info=True) %}
+      {% do sparkevolve__say('Nothing was changed. To do it: ' ~ planned.command(args.model)) %}
     {% endif %}
   {% endif %}
 {% endmacro %}
@@ -40,9 +40,9 @@
 
 {% macro sparkevolve__show_restored(restored) %}
   {% if flags.LOG_FORMAT == 'json' %}
-    {% do log(tojson(restored.data), info=True) %}
+    {% do sparkevolve__say(tojson(restored.data)) %}
   {% else %}
-    {% do log('Done: ' ~ restored.data.column ~ ' is back as field ' ~ restored.data.field_id ~ ', in schema '
-              ~ restored.schema_id ~ '.', info=True) %}
+    {% do sparkevolve__say('Done: ' ~ restored.data.column ~ ' is back as field ' ~ restored.data.field_id ~ ', in schema '
+              ~ restored.schema_id ~ '.') %}
   {% endif %}
 {% endmacro %}

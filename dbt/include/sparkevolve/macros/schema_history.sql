@@ -10,32 +10,31 @@
   {% set letters = sparkevolve__letters_by_run(node) %}
   {% if flags.LOG_FORMAT == 'json' %}
     {% set data = {'relation': node.relation | string, 'schemas': history} %}
-    {% do log(tojson(dict(data, dead_letters=letters) if letters else data), info=True) %}
+    {% do sparkevolve__say(tojson(dict(data, dead_letters=letters) if letters else data)) %}
   {% else %}
-    {% do log(node.relation | string, info=True) %}
+    {% do sparkevolve__say(node.relation | string) %}
     {% for schema in history %}
-      {% do log('  schema ' ~ schema.schema_id ~ (' (current)' if schema.is_current) ~ ', ' ~
+      {% do sparkevolve__say('  schema ' ~ schema.schema_id ~ (' (current)' if schema.is_current) ~ ', ' ~
                 (schema.at or 'time not known') ~ ', ' ~
                 ('dbt run ' ~ schema.invocation_id ~ (', source ' ~ schema.source if schema.source else '')
                  if schema.invocation_id
                  else 'as the table was created' if loop.first and schema.schema_id == 0
-                 else 'no run of sparkevolve has recorded it'),
-                info=True) %}
+                 else 'no run of sparkevolve has recorded it')) %}
       {% for change in schema.changes %}
-        {% do log('    ' ~ change, info=True) %}
+        {% do sparkevolve__say('    ' ~ change) %}
       {% endfor %}
       {% for shape in schema.shapes or [] %}
-        {% do log('    also loaded from source ' ~ shape.source ~ ', since ' ~ shape.at ~ ' (dbt run ' ~
-                  shape.invocation_id ~ ')', info=True) %}
+        {% do sparkevolve__say('    also loaded from source ' ~ shape.source ~ ', since ' ~ shape.at ~ ' (dbt run ' ~
+                  shape.invocation_id ~ ')') %}
       {% endfor %}
     {% endfor %}
     {% for of_run in letters %}
-      {% do log('  dead letters: ' ~ of_run.letters ~ ', set aside at ' ~ of_run.at ~ ', dbt run ' ~ of_run.invocation_id, info=True) %}
+      {% do sparkevolve__say('  dead letters: ' ~ of_run.letters ~ ', set aside at ' ~ of_run.at ~ ', dbt run ' ~ of_run.invocation_id) %}
     {% endfor %}
     {% set current = history | selectattr('is_current') | first %}
-    {% do log('  columns now:', info=True) %}
+    {% do sparkevolve__say('  columns now:') %}
     {% for column in current.columns %}
-      {% do log('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type, info=True) %}
+      {% do sparkevolve__say('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type) %}
     {% endfor %}
   {% endif %}
 {% endmacro %}

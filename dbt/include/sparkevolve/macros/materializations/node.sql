@@ -43,8 +43,17 @@
 
 {# Models bring settings of other adapters along, which mean nothing here. #}
 {% macro sparkevolve__warn_of_settings() %}
-  {% for text in adapter.settings_without_effect(model.unique_id, model.config) %}
+  {% do sparkevolve__warn_of_variables() %}
+  {% for text in adapter.settings_without_effect(model.unique_id, model.config, model.columns) %}
     {% do exceptions.warn(model.unique_id ~ ': ' ~ text) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# To dbt, a misspelt variable is one that nobody reads. #}
+{% macro sparkevolve__warn_of_variables() %}
+  {% for text in adapter.checks().unread_variables(graph) %}
+    {% do exceptions.warn(text) %}
   {% endfor %}
 {% endmacro %}
 

@@ -1,7 +1,7 @@
 {# `dbt run --vars 'sparkevolve_plan_only: true'`: say what would happen to each incremental model, change nothing. #}
 
 {% macro sparkevolve__is_plan_only() %}
-  {% do return(var('sparkevolve_plan_only', false) | as_bool) %}
+  {% do return(adapter.checks().plans_only(var('sparkevolve_plan_only', false))) %}
 {% endmacro %}
 
 
@@ -56,7 +56,7 @@
     {% do plan.refusals.extend(sparkevolve__schema_change_refusals(target_relation, detected, settings)) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
-  {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.preview().text(plan), info=True) %}
+  {% do sparkevolve__say(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.preview().text(plan)) %}
   {% if plan.refusals %}
     {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
     {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}

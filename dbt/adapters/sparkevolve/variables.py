@@ -1,0 +1,56 @@
+"""Variables of a run, given with `--vars` or in `dbt_project.yml`: those that are read, and near misses."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dbt.adapters.sparkevolve.errors import VariableError
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+
+FREEZE_SCHEMA = "sparkevolve_freeze_schema"
+"""The variable of a run in which the schema of no table may change."""
+PLAN_ONLY = "sparkevolve_plan_only"
+"""The variable of a run that says what it would do, and does nothing."""
+KNOWN = (FREEZE_SCHEMA, PLAN_ONLY)
+_PREFIX = "sparkevolve"
+_WORDS_FOR_TRUE = frozenset({"true", "yes", "on", "1"})
+_WORDS_FOR_FALSE = frozenset({"false", "no", "off", "0"})
+
+
+def is_on(variable: str, value: object) -> bool:
+    """Tell whether a variable that is given with `--vars` is on, in any of YAML's words for that.
+
+    Args:
+        variable: its name.
+        value: its value; False where it is not given.
+
+    Raises:
+        VariableError: it is neither on nor off: whoever misspells a stop wants one.
+    """
+    text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
+    if text not in _WORDS_FOR_TRUE | _WORDS_FOR_FALSE:
+        raise VariableError(variable, value)
+    return text in _WORDS_FOR_TRUE
+
+
+def unread(variables: Mapping[str, Any], is_read: Callable[[str], bool]) -> list[str]:
+    """Return what to say of variables that look like ours and that nobody reads, one text each.
+
+    Args:
+        variables: all that are given, by name. What stands there for a package of its own is left out.
+        is_read: tells whether the project, or a package of it, reads a variable.
+    """
+    known = " and ".join(f"`{name}`" for name in KNOWN)
+    found = []
+    for name, value in variables.items():
+        near = closest(name, KNOWN)
+        is_ours = name.lower().startswith(_PREFIX) or near is not None
+        if name in KNOWN or not is_ours or isinstance(value, Mapping) or is_read(name):
+            continue
+        hint = f" {did_you_mean(near)}" if near is not None else ""
+        found.append(f"The variable `{name}` has no effect: sparkevolve reads {known}.{hint}")
+    return found
+
+
+def is_quoted_in(name: str, texts: Iterable[str]) -> bool:
+    """Tell whether one of the texts has a name in quotes, as where a variable is read."""
+    return any(f"{quote}{name}{quote}" in text for text in texts for quote in "'\"")
