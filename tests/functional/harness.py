@@ -49,11 +49,13 @@ class Run:
     Attributes:
         result: dbt's own answer.
         log: the text of all events, of level debug too, one a line.
+        warnings: the texts of those that are warnings.
     """
 
-    def __init__(self, result: dbtRunnerResult, log: str) -> None:
+    def __init__(self, result: dbtRunnerResult, log: str, warnings: Sequence[str] = ()) -> None:
         self.result = result
         self.log = log
+        self.warnings = warnings
 
     @property
     def success(self) -> bool:
@@ -122,9 +124,12 @@ class Scenario:
     def dbt(self, *arguments: str) -> Run:
         """Run a dbt command in this project."""
         lines: list[str] = []
+        warnings: list[str] = []
 
         def keep(event: EventMsg) -> None:
             lines.append(event.info.msg)
+            if event.info.level == "warn":
+                warnings.append(event.info.msg)
 
         before = os.getcwd()
         os.chdir(self.folder)
@@ -134,7 +139,7 @@ class Scenario:
             )
         finally:
             os.chdir(before)
-        return Run(result, "\n".join(lines))
+        return Run(result, "\n".join(lines), warnings)
 
     def run(self, *arguments: str) -> Run:
         """``dbt run``, which has to succeed."""

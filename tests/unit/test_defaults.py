@@ -509,6 +509,24 @@ def test_where_defaults_cannot_be_stored_one_warning_says_which_and_what_to_do(
     assert plan(Schema(field(1, "a", INT)), "a int", {}, facts=facts).reminders == ()
 
 
+def test_what_is_padded_with_a_default_that_is_not_stored_is_said_once() -> None:
+    table = Schema(field(1, "a", INT), field(2, "b", LONG))
+    policy = Policy(defaults={"b": "2"}, pad_with_default=True, facts=TableFacts(format_version=2))
+    evolution = plan_evolution(table, table, policy)
+    (note,) = evolution.notes
+    assert evolution.reminders == (note,)
+    assert note.startswith("The default of `b` is not stored: the table has Iceberg's format version 2")
+    assert "its rows get the default, as `pad_with` says." in note
+    # What was said is kept, and is said again if it changes.
+    (told,) = record.told([note], {}).items()
+    assert told[0] == "sparkevolve.told"
+    properties = {told[0]: str(told[1])}
+    assert record.told([note], properties) == {}
+    assert record.told([f"{note} more"], properties) != {}
+    assert record.told([], properties) == {"sparkevolve.told": None}
+    assert record.told([], {}) == {}
+
+
 def test_a_default_of_a_field_in_a_column_is_skipped() -> None:
     table = Schema(field(1, "s", StructType(NestedField(2, "x", INT))), field(3, "a.b", INT))
     evolution = plan_evolution(

@@ -50,6 +50,7 @@ def test_a_backfill_goes_on_only_where_its_rows_are(scenario: Scenario) -> None:
     filled(scenario, **status, restart=True, max_batches=1)
     assert values(scenario, "status") == {1: "t1", 2: "t2", 3: None, 4: None, 5: None}
 
+    scenario.sql(f"refresh table {scenario.relation()}")
     # What was left is filled by somebody else: there is nothing to go on with, and no other one in the way.
     scenario.sql(f"update {scenario.relation()} set status = 'x' where id > 2")
     log = filled(scenario, **status)

@@ -40,11 +40,13 @@ class ColumnDefaults:
         policy: what the model's configuration and the table's state allow.
         warnings: what of a default this run leaves as it was.
         reminders: what of the configuration has no effect, in each run again.
+        notes: those of the reminders that are to be said once.
     """
 
     policy: Policy
     warnings: list[str] = field(default_factory=list)
     reminders: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     _read: dict[str, _Wanted] = field(default_factory=dict)
     _not_stored: list[str] = field(default_factory=list)
     _frozen: list[str] = field(default_factory=list)
@@ -159,7 +161,12 @@ class ColumnDefaults:
                 "since on_schema_change is 'fail'."
             )
         if self._not_stored:
+            is_old = self.policy.facts.format_version < FIRST_FORMAT_WITH_DEFAULTS
+            # What the model pads with it has an effect all the same.
+            is_used = is_old and self.policy.pad_with_default
             self.reminders.append(self._why_not_stored())
+            if is_used:
+                self.notes.append(self.reminders[-1])
 
     def _why_not_stored(self) -> str:
         names = _listed(self._not_stored)

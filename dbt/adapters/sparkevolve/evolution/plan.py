@@ -92,6 +92,7 @@ class EvolutionPlan:
         ignored: paths of what the policy leaves out of the table.
         warnings: what the user should know though it stops nothing.
         reminders: the same, of what is so in each run until the model or the table is changed.
+        notes: those of the reminders that are to be said once, until they change.
         refusals: if there is one, nothing may be written.
     """
 
@@ -104,6 +105,7 @@ class EvolutionPlan:
     ignored: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     reminders: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
 
     @property
@@ -174,6 +176,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         ignored=tuple(planner.ignored),
         warnings=(*planner.warnings, *planner.defaults.warnings),
         reminders=tuple(planner.defaults.reminders),
+        notes=tuple(planner.defaults.notes),
     )
 
 

@@ -20,6 +20,8 @@ OWN_DEFAULTS = "sparkevolve.defaults"
 REPLACED = "sparkevolve.replaced"
 # Of the dead letters that the last commit of a replay has loaded.
 REPLAYED = "sparkevolve.replayed"
+# Stands for the notes of a plan that the user was told of.
+TOLD = "sparkevolve.told"
 # Metadata files carry all properties: each entry is read and written again by every later commit.
 MOST_ENTRIES = 50
 _LONGEST_ENTRY = 4000
@@ -48,6 +50,17 @@ class Entry:
     source: str = ""
     restored_by: str = ""
     restored_at: str = ""
+
+
+def told(notes: Sequence[str], properties: Mapping[str, str]) -> dict[str, str | None]:
+    """Return what of a table's properties changes when a user is told of notes; nothing if that was done.
+
+    Args:
+        notes: texts; empty if there is nothing to be said any more.
+        properties: the table's.
+    """
+    digest = hashlib.sha256(json.dumps(list(notes)).encode()).hexdigest()[:16] if notes else None
+    return {} if properties.get(TOLD) == digest else {TOLD: digest}
 
 
 def fingerprint(source: Schema) -> str:

@@ -91,10 +91,13 @@ def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFac
         settings: the model's.
         facts: what else matters of the table.
     """
-    plan = plan_evolution(schema, schema, Policy(defaults=settings.defaults, facts=facts))
+    pads = settings.pad_with == "default"
+    policy = Policy(defaults=settings.defaults, pad_with_default=pads, facts=facts)
+    plan = plan_evolution(schema, schema, policy)
     return EvolutionPlan(
         changes=tuple(c for c in plan.changes if isinstance(c, SetDefault | RemoveDefault)),
         reminders=(*settings.contrary_defaults, *plan.reminders),
+        notes=plan.notes,
     )
 
 

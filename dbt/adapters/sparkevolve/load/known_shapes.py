@@ -105,7 +105,7 @@ class KnownShape:
         theirs = [
             (name, value)
             for name, value in properties
-            if not name.startswith((shapes.PREFIX, record.REPLAYED))
+            if not name.startswith((shapes.PREFIX, record.REPLAYED, record.TOLD))
         ]
         settings = {name: value for name, value in asdict(self.settings).items() if name not in _OF_THE_RUN}
         return shapes.decision(

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution import names, record
 from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
@@ -162,7 +162,13 @@ class Load:
         """Say what of the model has no effect on this table, in each run again."""
         if self.has_said_differences:
             return []
-        return [*self.plan.reminders, *differences(self.base.table, self.settings)]
+        reminders = [text for text in self.plan.reminders if text not in self.told]
+        return [*reminders, *differences(self.base.table, self.settings)]
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What an earlier run has warned of, and is so still."""
+        return () if record.TOLD in self.properties or self.has_said_differences else self.plan.notes
 
     @property
     def removed(self) -> dict[str, str]:

@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.errors import (
     PublishError,
     RunCancelledError,
 )
-from dbt.adapters.sparkevolve.evolution import backfills, refusals
+from dbt.adapters.sparkevolve.evolution import backfills, record, refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
@@ -219,7 +219,8 @@ class LoadRunner:
         # Of two clocks the later one: a branch that is kept too long does no harm.
         now_ms = max(int(time.time() * 1000), batch.written_ms)
         load = Load(target, staged, base, batch, plan, settings, now_ms)
-        load.properties, load.is_new_shape = known.properties(plan), known.is_new
+        load.properties = {**known.properties(plan), **record.told(plan.notes, base.table.properties)}
+        load.is_new_shape = known.is_new
         load.older = known.older(plan)
         if settings.strategy == Strategy.FULL_REFRESH:
             # No row is any more one that a backfill has filled.
@@ -448,7 +449,7 @@ class LoadRunner:
             return
         self._forget_backfills(load)
         shape = {name: text for name, text in load.properties.items() if name not in load.forgotten}
-        if not (shape and load.is_new_shape):
+        if not (shape and (load.is_new_shape or record.TOLD in shape)):
             return
         try:
             self._catalog.set_properties(load.target, shape, load.settings.commit_retries)
@@ -572,6 +573,9 @@ class LoadRunner:
         for change in plan.changes:
             logger.info(f"{target}: {change}")
         self._shared.told_of_differences.add((get_invocation_id(), str(target)))
+        if plan.notes:
+            told = record.told(plan.notes, {})
+            self._catalog.set_properties(target, told, settings.commit_retries)
         return list(plan.reminders)
 
     def backfill(self, node: NamedNode, given: Mapping[str, Any]) -> Backfill:

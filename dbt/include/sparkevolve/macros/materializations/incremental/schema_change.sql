@@ -55,6 +55,9 @@
   {% for warning in load.warnings + load.replaced(model.unique_id, graph) %}
     {% do exceptions.warn(relation ~ ': ' ~ warning) %}
   {% endfor %}
+  {% for text in load.told %}
+    {% do log(relation ~ ': ' ~ text) %}
+  {% endfor %}
   {% for name in load.new_keys %}
     {% do exceptions.warn(
       relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, so they '
@@ -65,7 +68,9 @@
     {% do log(relation ~ ': ' ~ load.older, info=True) %}
   {% endif %}
   {% for name, value in load.removed.items() %}
-    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ value, info=True) %}
+    {# The line about an older schema names those that are padded with NULL. #}
+    {% set is_said = load.older and value == 'padded with NULL' %}
+    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ value, info=not is_said) %}
   {% endfor %}
   {% for name in load.ignored %}
     {% do log(relation ~ ': column ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
