@@ -45,8 +45,8 @@ CALLS = {
     "committing": ("commit_in_time", "before"),
     "published": ("publish", "after"),
 }
-# A seed of more rows is staged.
-_SEED_BATCH = 2
+# A seed of more text is staged.
+_SEED_CHARACTERS = 20
 _STATEMENT_SECONDS = 2.0
 _CANCEL_SECONDS = 60.0
 
@@ -122,7 +122,7 @@ def _patch(owner: Any, name: str, watch: Callable[..., Any]) -> None:
 
 def main() -> None:
     interrupt = Interrupt(json.loads(sys.argv[1]), sys.argv[2])
-    clauses.SEED_BATCH = _SEED_BATCH
+    clauses.SEED_CHARACTERS = _SEED_CHARACTERS
     _patch(SparkEvolveAdapter, "execute", interrupt.watch_execute)
     _patch(SparkEvolveAdapter, "add_query", interrupt.watch_execute)
     _patch(SparkEvolveConnectionManager, "cancel_open", interrupt.watch_cancel)

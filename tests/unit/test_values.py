@@ -5,34 +5,51 @@ from decimal import Decimal
 
 import pytest
 
-from dbt.adapters.sparkevolve.sql.values import literal, values_query
+from dbt.adapters.sparkevolve.sql.values import literal, values_queries
+
+
+def query(select: str, literal: str) -> str:
+    return f"SELECT {select}\nFROM (SELECT explode(from_json({literal}, 'array<array<string>>')) AS r)"
 
 
 def test_values_are_cast_each_to_the_type_of_its_column() -> None:
-    rows = [(1, "it's", None), (Decimal("2"), None, True)]
-    assert values_query(["a", "b`c", "d"], ["bigint", "string", "boolean"], rows) == (
-        "VALUES\n"
-        "(CAST('1' AS bigint), CAST(CAST(X'69742773' AS STRING) AS string), CAST(NULL AS boolean)),\n"
-        "(CAST('2' AS bigint), CAST(NULL AS string), CAST(true AS boolean))\n"
-        "AS `seed` (`a`, `b``c`, `d`)"
-    )
+    rows = [(1, "a", None, None, False), (Decimal("2"), None, date(2024, 1, 31), True, None)]
+    types = ["bigint", "string", "date", "boolean", "int"]
+    assert values_queries(["a", "b`c", "d", "e", "f"], types, rows, 1000) == [
+        query(
+            "CAST(r[0] AS bigint) AS `a`, CAST(r[1] AS string) AS `b``c`, CAST(r[2] AS date) AS `d`, "
+            "CAST(CAST(r[3] AS boolean) AS boolean) AS `e`, CAST(CAST(r[4] AS boolean) AS int) AS `f`",
+            '\'[["1","a",null,null,"false"],\n["2",null,"2024-01-31","true",null]]\'',
+        )
+    ]
 
 
-def test_one_value() -> None:
-    assert values_query(["a"], ["int"], [[7]]) == "VALUES\n(CAST('7' AS int))\nAS `seed` (`a`)"
+def test_a_text_that_a_setting_may_change_is_in_hex() -> None:
+    hexed = b'[["it\'s"]]'.hex()
+    assert values_queries(["a"], ["string"], [["it's"]], 1000) == [
+        query("CAST(r[0] AS string) AS `a`", f"CAST(X'{hexed}' AS STRING)")
+    ]
 
 
 def test_no_values() -> None:
     """Columns and their types stay."""
-    assert values_query(["a", "b"], ["int", "date"], []) == (
-        "SELECT * FROM VALUES\n(CAST(NULL AS int), CAST(NULL AS date))\nAS `seed` (`a`, `b`) WHERE 1 = 0"
-    )
+    assert values_queries(["a", "b"], ["int", "date"], [], 1000) == [
+        query("CAST(r[0] AS int) AS `a`, CAST(r[1] AS date) AS `b`", "'[]'")
+    ]
 
 
-@pytest.mark.parametrize("row", [[], [1], [1, 2, 3]])
+def test_many_values_are_several_queries() -> None:
+    rows = [[1], [22], [333333], [4], [5]]
+    texts = ['[["1"],\n["22"]]', '[["333333"]]', '[["4"],\n["5"]]']
+    assert values_queries(["a"], ["int"], rows, 11) == [
+        query("CAST(r[0] AS int) AS `a`", f"'{text}'") for text in texts
+    ]
+
+
+@pytest.mark.parametrize("row", [[1], [1, 2, 3]])
 def test_a_row_of_another_length_than_the_table_is_never_written(row: list[int]) -> None:
-    with pytest.raises(ValueError, match="zip"):
-        values_query(["a", "b"], ["int", "int"], [[1, 2], row])
+    with pytest.raises((ValueError, IndexError)):
+        values_queries(["a", "b"], ["int", "int"], [[1, 2], row], 1000)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
 from dbt.adapters.sparkevolve.sql import ddl, splitting, values
 
-# Rows of a seed in one statement.
-SEED_BATCH = 10_000
+# Of a seed's rows in one statement, as text.
+SEED_CHARACTERS = 4_000_000
 # Merge-on-read: a small batch into a large table writes the batch, not the files that it touches.
 # Iceberg has it from format version 2 on.
 _MERGE_ON_READ = dict.fromkeys(
@@ -126,10 +126,7 @@ class Clauses:
             for index, name in enumerate(columns)
         ]
         rows = [list(row.values()) for row in table.rows]
-        return [
-            values.values_query(columns, types, rows[start : start + SEED_BATCH])
-            for start in range(0, max(len(rows), 1), SEED_BATCH)
-        ]
+        return values.values_queries(columns, types, rows, SEED_CHARACTERS)
 
     def table_properties(
         self,

@@ -13,8 +13,8 @@ MANY = 25
 
 
 @pytest.fixture(autouse=True)
-def few_rows_go_into_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dbt.adapters.sparkevolve.clauses.SEED_BATCH", 10)
+def little_goes_into_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dbt.adapters.sparkevolve.clauses.SEED_CHARACTERS", 100)
 
 
 def csv(columns: str, lines: list[str]) -> str:

@@ -1,30 +1,56 @@
 """Plain values in SQL: a query of rows, as a seed has them, and the literal of one value."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 
+# Between rows, so that a statement has no line of megabytes.
+_JOINT = ",\n"
 
-def values_query(columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a query of rows of plain values, each cast to the type of its column.
 
-    Without rows it returns none, and has the columns all the same.
-    Values stand in the text: Spark takes a time that grows with the square of the number of bindings.
+def values_queries(
+    columns: Sequence[str], types: Sequence[str], rows: Sequence[Sequence[Any]], characters: int
+) -> list[str]:
+    """Return queries that together return rows of plain values, each cast to the type of its column.
+
+    All rows of a query stand in it as one text, of JSON: Spark takes many times as long for an expression a
+    value, and for bindings a time that grows with the square of their number. Without rows there is one
+    query, which returns none and has the columns all the same.
 
     Args:
         columns: the name of each column.
         types: the Spark SQL type of each column.
         rows: None, bool, numbers, dates, times and texts.
+        characters: how long a query's text of JSON may be; a longer row has a query of its own.
     """
-    lines = (
-        "(" + ", ".join(f"CAST({literal(v)} AS {t})" for v, t in zip(row, types, strict=True)) + ")"
-        for row in rows or [[None] * len(types)]
+    booleans = [any(isinstance(row[index], bool) for row in rows) for index in range(len(columns))]
+    values = (
+        f"CAST({f'CAST(r[{index}] AS boolean)' if is_boolean else f'r[{index}]'} AS {type_}) AS {quote(name)}"
+        for index, (name, type_, is_boolean) in enumerate(zip(columns, types, booleans, strict=True))
     )
-    query = "VALUES\n" + ",\n".join(lines) + f"\nAS `seed` ({', '.join(map(quote, columns))})"
-    return query if rows else f"SELECT * FROM {query} WHERE 1 = 0"
+    select = "SELECT " + ", ".join(values)
+    return [
+        f"{select}\nFROM (SELECT explode(from_json({string_literal(text)}, 'array<array<string>>')) AS r)"
+        for text in _json_texts(rows, len(columns), characters)
+    ]
+
+
+def _json_texts(rows: Sequence[Sequence[Any]], width: int, characters: int) -> Iterator[str]:
+    lines: list[str] = []
+    length = 0
+    for row in rows:
+        texts = [_text(value) for _, value in zip(range(width), row, strict=True)]
+        line = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
+        if lines and length + len(line) > characters:
+            yield f"[{_JOINT.join(lines)}]"
+            lines, length = [], 0
+        lines.append(line)
+        length += len(line)
+    yield f"[{_JOINT.join(lines)}]"
 
 
 def literal(value: Any) -> str:
@@ -32,12 +58,19 @@ def literal(value: Any) -> str:
 
     Numbers go as text: a seed's are decimals, and a float would round a large one.
     """
-    if value is None:
+    text = _text(value)
+    if text is None:
         return "NULL"
+    return text if isinstance(value, bool) else string_literal(text)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Decimal):
-        return string_literal(format(value, "f"))
+        return format(value, "f")
     if isinstance(value, datetime):
-        return string_literal(value.isoformat(sep=" "))
-    return string_literal(str(value))
+        return value.isoformat(sep=" ")
+    return str(value)
