@@ -36,9 +36,9 @@ test: $(VENV)/.installed-dev ## Before each commit, a few minutes: unit tests, a
 	$(PYTEST) --dist loadscope --no-loadscope-reorder -m core tests/functional
 
 .PHONY: test-all
-test-all: $(VENV)/.installed-dev ## All tests: unit, functional on a real session, the integration project
+test-all: $(VENV)/.installed-dev ## All tests but those of `test-catalogs` and `test-thrift`: unit, functional, the integration project
 	$(PYTEST) --dist worksteal tests/unit
-	$(PYTEST) --dist loadscope --no-loadscope-reorder tests/functional
+	$(PYTEST) --dist loadscope --no-loadscope-reorder -m "not servers" tests/functional
 
 .PHONY: test-unit
 test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two minutes
@@ -47,6 +47,10 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two min
 .PHONY: test-thrift
 test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
 	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice
+
+.PHONY: test-catalogs
+test-catalogs: $(VENV)/.installed-dev ## Catalogs that take a minute or a download to start: Hive 4
+	$(BIN)/python -m pytest -m servers tests/functional/catalogs
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell

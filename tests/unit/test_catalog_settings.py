@@ -259,7 +259,7 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
     settings = resolve("lake", properties, BASE)
     assert settings == CatalogSettings(
         name="lake",
-        pyiceberg=properties,
+        pyiceberg={**properties, **({"hive.hive2-compatible": "true"} if kind == "hive" else {})},
         spark={
             "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
             "spark.sql.catalog.lake.type": kind,

@@ -220,6 +220,23 @@ def test_pyiceberg_reports_an_old_sequence_number_as_a_value_error(table: Table)
     assert messages.is_conflict_in_pyiceberg(raised.value)
 
 
+def test_pyiceberg_asks_a_metastore_through_one_client() -> None:
+    catalog = HiveCatalog("lake", uri="thrift://first:1,thrift://second:2")
+    connection = catalog._client
+    assert connection._transport._TBufferedTransport__trans.host == "first"
+    assert catalog._create_hive_client({"uri": "thrift://second:2"}) is not connection
+    text = inspect.getsource(HiveCatalog)
+    assert "with self._client as open_client" in text
+    calls = set(re.findall("open_client.((?:un)?lock|get_table[a-z_]*|alter_table[a-z_]*)[(]", text))
+    assert calls == {
+        "lock",
+        "unlock",
+        "get_table",
+        "get_table_objects_by_name",
+        "alter_table_with_environment_context",
+    }
+
+
 def test_pyiceberg_purges_no_table_of_hive() -> None:
     with pytest.raises(NotImplementedError):
         HiveCatalog.__new__(HiveCatalog).purge_table("db.t")

@@ -13,7 +13,7 @@ ANONYMOUS = "software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvide
 FACTORY = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 
 
-def said(given: dict[str, Any], kind: str = "hive") -> Translation:
+def said(given: dict[str, Any], kind: str = "sql") -> Translation:
     return translate(kind, given)
 
 
@@ -170,6 +170,21 @@ def test_a_switch_that_is_off_asks_for_nothing() -> None:
     found = said(given)
     assert (found.lacking_spark, found.lacking_pyiceberg) == ([], [])
     assert found.spark == {"s3.remote-signing-enabled": "false"}
+
+
+# A Hive metastore
+
+
+def test_a_metastore_is_told_types_as_spark_tells_them() -> None:
+    found = said({"uri": "thrift://h:1"}, "hive")
+    assert found.pyiceberg == {"uri": "thrift://h:1", "hive.hive2-compatible": "true"}
+    assert found.spark == {"uri": "thrift://h:1"}
+    assert said({"hive.hive2-compatible": "false"}, "hive").pyiceberg == {"hive.hive2-compatible": "false"}
+
+
+def test_settings_of_hadoop_for_one_catalog_are_spark_s() -> None:
+    given = {"hadoop.iceberg.engine.hive.lock-enabled": "false"}
+    assert said(given) == Translation({}, given)
 
 
 # Where a region, or a key, is for one service

@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnreadableTableError,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.metastore import guard
 from dbt.adapters.sparkevolve.iceberg.newer_format import (
     CommitsInSpark,
     commits_in_spark,
@@ -81,6 +82,7 @@ class CatalogAccess:
                 self.settings.prepare()
                 self._opened = self._open()
                 _give_each_thread_a_connection(self._opened)
+                guard(self._opened, self.settings.takes_locks)
             return self._opened
 
     def _open(self) -> Catalog:

@@ -278,7 +278,7 @@ QUIET_SPARK_PREFIXES = (
     *("io.manifest.", "http-client.", "rest.client.", "rest-scan-planning.", "rest-table-cache."),
     *("client.assume-role.tags.", "client.pool.", "client.credentials-provider.", "encryption.", "kms."),
     *("s3.write.tags.", "s3.delete.tags.", "s3.access-points.", "s3.analytics-accelerator.", "azure."),
-    *("lakeformation.", "adls.token-credential-provider.", "hive.metastore."),
+    *("lakeformation.", "adls.token-credential-provider.", "hive.metastore.", "hadoop."),
 )
 # Both know what begins so; `adls.` ones go by the name of an account.
 SAME_PREFIXES = ("header.", "adls.sas-token.", "adls.sas-token-expires-at-ms.", "adls.connection-string.")

@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, near_miss
+from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
 from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
@@ -61,6 +62,12 @@ class CatalogSettings:
     def kind(self) -> str:
         """PyIceberg's type of the catalog, in lower case."""
         return str(self.pyiceberg["type"]).lower()
+
+    @property
+    def takes_locks(self) -> bool:
+        """Whether commits to a Hive metastore take a lock, unless a table says else."""
+        said = self.spark.get(f"spark.sql.catalog.{self.name}.{LOCKS_OF_CATALOG}", "true")
+        return said.strip().lower() == "true"
 
     @property
     def differences(self) -> str:

@@ -56,7 +56,7 @@ def translate(kind: str, given: Mapping[str, Any]) -> Translation:
     for name, value in given.items():
         if name not in BY_RULE:
             _by_table(result, name, value)
-    for rule in (_regions, _aws_keys, _assumed_role, _addressing, _azure, _tls, _authentication, _delegation):
+    for rule in _RULES:
         rule(result, kind, given)
     # What the profile says in so many words wins over what follows from other words of it.
     said = {name: value for name, value in given.items() if name != "client.region"}
@@ -114,6 +114,16 @@ def _converted(
 
 def _note(name: str, advice: str) -> str:
     return f"`{name}` ({advice})" if advice else f"`{name}`"
+
+
+def _hive(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
+    """Spark says `timestamp` to a metastore of any version, since its client is one of Hive 2.3.
+
+    PyIceberg would say `timestamp with local time zone` of the same column: before Hive 3 that is no type,
+    and later it is another one than the metastore has, which it refuses to change.
+    """
+    if kind == "hive":
+        result.pyiceberg.setdefault("hive.hive2-compatible", "true")
 
 
 def _regions(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
@@ -265,3 +275,16 @@ def _delegation(result: Translation, kind: str, given: Mapping[str, Any]) -> Non
 
 def _is_true(value: Any) -> bool:
     return str(value).strip().lower() == "true"
+
+
+_RULES = (
+    _hive,
+    _regions,
+    _aws_keys,
+    _assumed_role,
+    _addressing,
+    _azure,
+    _tls,
+    _authentication,
+    _delegation,
+)
