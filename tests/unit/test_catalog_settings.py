@@ -271,6 +271,7 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
             # What PyIceberg asks for by itself.
             **({DELEGATION: "vended-credentials"} if kind == "rest" else {}),
         },
+        bundles=("iceberg-aws-bundle",) if kind == "glue" else (),
     )
 
 

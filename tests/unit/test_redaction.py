@@ -399,8 +399,8 @@ def test_a_profile_shows_no_secret_in_a_debugger() -> None:
         "'schema': 'analytics'})"
     )
     assert repr(credentials.catalog_settings()) == (
-        "CatalogSettings(name='lake', packages=(), sqlite_file=None, embedded=False, "
-        "lacking_spark=(), lacking_pyiceberg=(), unknown=())"
+        "CatalogSettings(name='lake', packages=(), bundles=(), file_io=None, sqlite_file=None, "
+        "embedded=False, lacking_spark=(), lacking_pyiceberg=(), unknown=())"
     )
 
 

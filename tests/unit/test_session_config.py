@@ -119,3 +119,38 @@ def test_a_user_who_brings_all_jars_needs_no_packages() -> None:
 
 def test_a_catalog_without_a_database_needs_icebergs_runtime_only() -> None:
     assert config({}, REST)["spark.jars.packages"] == RUNTIME_41
+
+
+S3 = resolve("lake", {"type": "hive", "uri": "thrift://h:1", "warehouse": "s3a://b/w"}, BASE)
+S3_FILE_IO = "org.apache.iceberg.aws.s3.S3FileIO"
+
+
+def test_what_reads_the_files_follows_from_the_warehouse() -> None:
+    found = config({}, S3)
+    assert found["spark.sql.catalog.lake.io-impl"] == S3_FILE_IO
+    assert found["spark.jars.packages"] == f"{RUNTIME_41},org.apache.iceberg:iceberg-aws-bundle:1.12.0"
+
+
+@pytest.mark.parametrize(
+    "runtime",
+    [
+        {"spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"},
+        {"spark.jars": "/jars/iceberg-spark-runtime-4.1_2.13-1.11.0.jar"},
+    ],
+)
+def test_a_bundle_has_the_version_of_the_user_s_runtime(runtime: dict[str, object]) -> None:
+    packages = config(runtime, S3)["spark.jars.packages"].split(",")
+    assert "org.apache.iceberg:iceberg-aws-bundle:1.11.0" in packages
+    assert not any("1.12" in package for package in packages)
+
+
+def test_a_bundle_that_the_user_brings_is_not_loaded_twice() -> None:
+    found = config({"spark.jars": "/jars/iceberg-aws-bundle-1.12.0.jar"}, S3)
+    assert found["spark.jars.packages"] == RUNTIME_41
+    assert found["spark.sql.catalog.lake.io-impl"] == S3_FILE_IO
+
+
+def test_files_that_hadoop_is_set_up_for_are_read_through_it() -> None:
+    found = config({"spark.hadoop.fs.s3a.access.key": "a"}, S3)
+    assert "spark.sql.catalog.lake.io-impl" not in found
+    assert found["spark.jars.packages"] == RUNTIME_41

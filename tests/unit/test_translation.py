@@ -7,7 +7,7 @@ import pytest
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import NOT_IN_PYICEBERG, NOT_IN_SPARK
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 
-AWS_ENVIRONMENT = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN for both"
+CREDENTIALS = "software.amazon.awssdk.auth.credentials"
 VENDED = {"header.X-Iceberg-Access-Delegation": "vended-credentials"}
 ANONYMOUS = "software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvider"
 FACTORY = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
@@ -217,13 +217,56 @@ def test_s3_s_own_region_goes_before_that_of_all() -> None:
     assert found.spark == {"client.region": "a", **VENDED}
 
 
-def test_keys_for_glue_do_not_reach_spark() -> None:
-    found = said({"glue.access-key-id": "a", "client.secret-access-key": "b"}, "glue")
+def test_keys_for_glue_reach_spark_s_java() -> None:
+    given = {"client.access-key-id": "a", "client.secret-access-key": "b", "glue.secret-access-key": "c"}
+    found = said(given, "glue")
+    assert found == Translation(
+        given,
+        {
+            "s3.access-key-id": "a",
+            "s3.secret-access-key": "b",
+            "client.credentials-provider": f"{CREDENTIALS}.SystemPropertyCredentialsProvider",
+        },
+        {"aws.accessKeyId": "a", "aws.secretAccessKey": "c"},
+    )
+
+
+def test_a_role_is_assumed_with_the_keys_for_all_of_aws() -> None:
+    given = {"client.role-arn": "arn", "client.region": "r", "client.session-token": "t"}
+    assert said(given).java == {"aws.sessionToken": "t"}
+
+
+def test_a_profile_of_aws_s_files_reaches_both() -> None:
+    provider = {"client.credentials-provider": f"{CREDENTIALS}.ProfileCredentialsProvider"}
+    given = {"client.profile-name": "p"}
+    assert said(given) == Translation(given, provider, {"aws.profile": "p"})
+    assert said({"s3.profile-name": "p", "glue.profile-name": "p"}, "glue").lacking_spark == []
+    found = said({"s3.profile-name": "p", "glue.profile-name": "q"}, "glue")
+    assert found.java == {"aws.profile": "q"}
     assert found.lacking_spark == [
-        f"`glue.access-key-id` ({AWS_ENVIRONMENT})",
-        f"`client.secret-access-key` (for Glue; {AWS_ENVIRONMENT})",
+        "`s3.profile-name` (Java has one profile for all, and takes `glue.profile-name`)"
     ]
-    assert found.spark == {"s3.secret-access-key": "b"}
+
+
+@pytest.mark.parametrize("name", ["client.region", "s3.region"])
+def test_requests_are_signed_for_the_region_of_all(name: str) -> None:
+    found = said({"rest.sigv4-enabled": "true", name: "eu-west-1"}, "rest")
+    assert found.pyiceberg["rest.signing-region"] == found.spark["rest.signing-region"] == "eu-west-1"
+    found = said({"rest.sigv4-enabled": "true", name: "r", "rest.signing-region": "s"}, "rest")
+    assert found.pyiceberg["rest.signing-region"] == found.spark["rest.signing-region"] == "s"
+    assert "rest.signing-region" not in said({name: "r"}, "rest").spark
+
+
+def test_keys_for_signing_reach_pyiceberg_as_those_for_all() -> None:
+    given = {"rest.sigv4-enabled": "true", "rest.access-key-id": "a", "rest.secret-access-key": "b"}
+    found = said(given, "rest")
+    assert found.pyiceberg == {
+        "rest.sigv4-enabled": "true",
+        "client.access-key-id": "a",
+        "client.secret-access-key": "b",
+    }
+    assert found.spark == {**given, **VENDED}
+    assert found.lacking_pyiceberg == []
 
 
 def test_signed_requests_are_signed_with_the_keys_for_all_of_aws() -> None:

@@ -133,19 +133,11 @@ QUIET_PYICEBERG = frozenset(
 )
 
 TRUST_STORE = "Java has its own trust store: -Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions"
-AWS_ENVIRONMENT = "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN for both"
-_AWS_PROFILE = "set AWS_PROFILE for both"
 _AZURE_ENVIRONMENT = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET for both"
 _HADOOP = "set it as `spark.hadoop.…` in spark_config"
 
 # What PyIceberg knows and Spark does not -> what to do about it, or nothing that we know of.
 NOT_IN_SPARK = {
-    "client.profile-name": _AWS_PROFILE,
-    "s3.profile-name": _AWS_PROFILE,
-    "glue.profile-name": _AWS_PROFILE,
-    "glue.access-key-id": AWS_ENVIRONMENT,
-    "glue.secret-access-key": AWS_ENVIRONMENT,
-    "glue.session-token": AWS_ENVIRONMENT,
     "glue.max-retries": "",
     "glue.retry-mode": "",
     "s3.resolve-region": "",
@@ -189,9 +181,6 @@ NOT_IN_PYICEBERG = frozenset(
         "client.assume-role.external-id",
         "glue.account-id",
         "glue.lakeformation-enabled",
-        "rest.access-key-id",
-        "rest.secret-access-key",
-        "rest.session-token",
         "token-exchange-enabled",
         "gcs.no-auth",
         "gcs.user-project",
@@ -292,6 +281,15 @@ BY_RULE = frozenset(
         "client.access-key-id",
         "client.secret-access-key",
         "client.session-token",
+        "client.profile-name",
+        "glue.access-key-id",
+        "glue.secret-access-key",
+        "glue.session-token",
+        "glue.profile-name",
+        "s3.profile-name",
+        "rest.access-key-id",
+        "rest.secret-access-key",
+        "rest.session-token",
         "adls.sas-token",
         "adls.connection-string",
         "auth",

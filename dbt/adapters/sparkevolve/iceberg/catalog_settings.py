@@ -16,6 +16,7 @@ from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, near_miss
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
 from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
+from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
@@ -41,6 +42,9 @@ class CatalogSettings:
         pyiceberg: properties of PyIceberg's catalog.
         spark: settings of a Spark session, all under ``spark.sql.catalog.<name>``.
         packages: Maven coordinates that this catalog needs besides Iceberg's runtime.
+        bundles: Iceberg's own jars that it needs too, which have the version of the runtime.
+        file_io: what Spark reads the catalog's files with, where that follows from its properties.
+        java_properties: system properties of Spark's Java, for what Spark has no settings for.
         sqlite_file: the database of a SQLite catalog, or None. Both processes and both languages share it.
         embedded: no ``catalog_properties`` were given.
         lacking_spark: what was said of the catalog that Spark has nothing for, for people to read.
@@ -52,6 +56,9 @@ class CatalogSettings:
     pyiceberg: Mapping[str, Any] = field(repr=False)
     spark: Mapping[str, str] = field(repr=False)
     packages: tuple[str, ...] = ()
+    bundles: tuple[str, ...] = ()
+    file_io: str | None = None
+    java_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     sqlite_file: Path | None = None
     embedded: bool = False
     lacking_spark: tuple[str, ...] = ()
@@ -142,7 +149,7 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
         )
     if kind == "sql":
         return _sql(name, given)
-    return _settings(name, kind, translate(kind, given))
+    return _settings(name, kind, translate(kind, given), given)
 
 
 def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -259,13 +266,13 @@ def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> Cata
     translation.spark = {**translation.spark, "uri": uri, **jdbc}
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
-    settings = _settings(name, "sql", translation)
+    settings = _settings(name, "sql", translation, given)
     return replace(
         settings, packages=(JDBC_DRIVERS[database],), sqlite_file=sqlite_file, embedded=is_embedded
     )
 
 
-def _settings(name: str, kind: str, translation: Translation) -> CatalogSettings:
+def _settings(name: str, kind: str, translation: Translation, given: Mapping[str, Any]) -> CatalogSettings:
     prefix = f"spark.sql.catalog.{name}"
     # `spark_catalog` also holds Spark's own tables, so there Iceberg has to step back for those.
     implementation = "SparkSessionCatalog" if name == "spark_catalog" else "SparkCatalog"
@@ -280,6 +287,9 @@ def _settings(name: str, kind: str, translation: Translation) -> CatalogSettings
         name,
         translation.pyiceberg,
         spark,
+        bundles=bundles(kind, given),
+        file_io=file_io(kind, given),
+        java_properties=translation.java,
         lacking_spark=tuple(translation.lacking_spark),
         lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
         unknown=tuple(translation.unknown),

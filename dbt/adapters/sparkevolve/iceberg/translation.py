@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
-    AWS_ENVIRONMENT,
     BY_RULE,
     NOT_IN_PYICEBERG,
     NOT_IN_SPARK,
@@ -23,6 +22,13 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
 )
 
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
+_CREDENTIALS = "software.amazon.awssdk.auth.credentials"
+# The system properties by which AWS's library for Java knows a key.
+_JAVA_KEYS = {
+    "access-key-id": "aws.accessKeyId",
+    "secret-access-key": "aws.secretAccessKey",
+    "session-token": "aws.sessionToken",
+}
 _ASSUME_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 
 
@@ -33,6 +39,7 @@ class Translation:
     Attributes:
         pyiceberg: PyIceberg's, by its names; ``auth`` and ``ssl`` are mappings.
         spark: Spark's, by the names below ``spark.sql.catalog.<name>``; without ``type``.
+        java: system properties of Spark's Java.
         lacking_spark: what Spark has nothing for, each with what to do about it in brackets.
         lacking_pyiceberg: what PyIceberg has nothing for.
         unknown: what neither is known to read; both get it as it is.
@@ -40,6 +47,7 @@ class Translation:
 
     pyiceberg: dict[str, Any] = field(default_factory=dict)
     spark: dict[str, str] = field(default_factory=dict)
+    java: dict[str, str] = field(default_factory=dict)
     lacking_spark: list[str] = field(default_factory=list)
     lacking_pyiceberg: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
@@ -141,18 +149,60 @@ def _regions(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
 
 
 def _aws_keys(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    """PyIceberg's keys for all of AWS; Spark has some for S3, and some for signing REST requests."""
-    signs = _is_true(given.get("rest.sigv4-enabled")) or given.get("rest.auth.type") == "sigv4"
-    for key in ("access-key-id", "secret-access-key", "session-token"):
-        name = f"client.{key}"
-        if name not in given:
-            continue
-        result.pyiceberg[name] = given[name]
-        result.spark.setdefault(f"s3.{key}", given[name])
-        if signs:
-            result.spark.setdefault(f"rest.{key}", given[name])
-        if kind == "glue":
-            result.lacking_spark.append(_note(name, f"for Glue; {AWS_ENVIRONMENT}"))
+    """PyIceberg's keys for all of AWS; Spark has some for S3, some for signing requests, none for Glue."""
+    for key, java in _JAVA_KEYS.items():
+        for_all, for_glue, for_rest = (given.get(f"{part}.{key}") for part in ("client", "glue", "rest"))
+        if for_all is not None:
+            result.pyiceberg[f"client.{key}"] = for_all
+            result.spark.setdefault(f"s3.{key}", for_all)
+        if for_glue is not None:
+            result.pyiceberg[f"glue.{key}"] = for_glue
+        if for_rest is not None:
+            result.spark[f"rest.{key}"] = for_rest
+        if _signs(given):
+            # PyIceberg signs with those for all, and reads S3 with them where it has none of S3's own.
+            if for_all is not None:
+                result.spark.setdefault(f"rest.{key}", for_all)
+            elif for_rest is not None:
+                result.pyiceberg[f"client.{key}"] = for_rest
+        base = for_all if for_glue is None else for_glue
+        if base is not None and (kind == "glue" or "client.assume-role.arn" in result.spark):
+            result.java[java] = base
+    if kind == "glue" and result.java and "client.assume-role.arn" not in result.spark:
+        result.spark.setdefault(
+            "client.credentials-provider", f"{_CREDENTIALS}.SystemPropertyCredentialsProvider"
+        )
+
+
+def _aws_profile(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
+    """Java reads one profile of AWS's files for all services; PyIceberg one for each."""
+    names = ("client.profile-name", "glue.profile-name", "s3.profile-name")
+    said = {name: str(given[name]) for name in names if name in given}
+    result.pyiceberg.update(said)
+    if not said:
+        return
+    first, *others = said
+    result.java["aws.profile"] = said[first]
+    result.spark.setdefault("client.credentials-provider", f"{_CREDENTIALS}.ProfileCredentialsProvider")
+    result.lacking_spark += [
+        f"`{name}` (Java has one profile for all, and takes `{first}`)"
+        for name in others
+        if said[name] != said[first]
+    ]
+
+
+def _signing(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
+    """Requests are signed for a region, which each side would look for elsewhere."""
+    if _signs(given) and "rest.signing-region" not in given:
+        region = given.get("client.region", given.get("s3.region"))
+        if region is not None:
+            result.pyiceberg["rest.signing-region"] = result.spark["rest.signing-region"] = region
+
+
+def _signs(given: Mapping[str, Any]) -> bool:
+    return (
+        _is_true(given.get("rest.sigv4-enabled")) or str(given.get("rest.auth.type", "")).lower() == "sigv4"
+    )
 
 
 def _assumed_role(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
@@ -281,6 +331,8 @@ _RULES = (
     _hive,
     _regions,
     _aws_keys,
+    _aws_profile,
+    _signing,
     _assumed_role,
     _addressing,
     _azure,

@@ -1,5 +1,6 @@
 """Which jars Spark needs for Iceberg and its catalog, and which of them an earlier run has downloaded."""
 
+import re
 import time
 import zipfile
 from collections.abc import Sequence
@@ -19,6 +20,8 @@ ICEBERG_RUNTIMES = {
     "4.0": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
     "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 }
+_RUNTIME = re.compile(r"iceberg-spark-runtime-[\d.]+_[\d.]+[:-](\d+(?:[.]\d+)*)")
+_BUNDLE = re.compile(r"org[.]apache[.]iceberg:iceberg-(?:aws|gcp|azure)-bundle:[\d.]+")
 # A jar that has not grown for so long is not being written any more.
 _STALLED_SECONDS = 5
 
@@ -41,13 +44,27 @@ def iceberg_runtime(spark_version: str) -> str:
         ) from None
 
 
+def bundled(bundles: Sequence[str], jars: str) -> list[str]:
+    """Return the Maven coordinates of Iceberg's bundles, in the version of the runtime that Spark gets.
+
+    Args:
+        bundles: their names, such as ``iceberg-aws-bundle``.
+        jars: coordinates and paths of all jars that Spark gets, the runtime among them. A bundle that is one
+            of them already is left out.
+    """
+    runtime = _RUNTIME.search(jars)
+    # A runtime that somebody has renamed: the newest bundle fits it as well as any.
+    version = runtime[1] if runtime else next(reversed(ICEBERG_RUNTIMES.values())).rpartition(":")[2]
+    return [f"org.apache.iceberg:{name}:{version}" for name in bundles if name not in jars]
+
+
 def resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
     """Return the files of ``packages`` in Spark's Ivy folder, or nothing unless each one is there.
 
     Only for packages known to need no others, and files that are whole: another process may still be writing.
     """
     alone = {*ICEBERG_RUNTIMES.values(), *JDBC_DRIVERS.values()}
-    if not set(packages) <= alone:
+    if not all(package in alone or _BUNDLE.fullmatch(package) for package in packages):
         return []
     names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
     for folder in jar_folders(ivy_home):

@@ -68,7 +68,7 @@ class SessionRegistry:
             tuple(sorted((str(name), str(value)) for name, value in part.items()))
             for part in (settings.spark, spark_config, parameters)
         ]
-        key = (settings.name, settings.packages, base_dir, schema, *asked)
+        key = (settings.name, settings.packages, settings.bundles, base_dir, schema, *asked)
         with self._lock:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
@@ -86,6 +86,7 @@ class SessionRegistry:
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
                 session = _start(config, self._started_with)
+                _set_java_properties(session, settings)
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, settings)
@@ -209,6 +210,13 @@ def _launch(config: Mapping[str, str]) -> None:
     with private_submit_args(config, home) as fds:
         gateway = launch_gateway(popen_kwargs={"pass_fds": fds})  # type: ignore[no-untyped-call]
     SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
+
+
+def _set_java_properties(session: "SparkSession", settings: CatalogSettings) -> None:
+    """Say to Spark's Java what libraries below Iceberg read there alone; it stands on no command line."""
+    jvm: Any = session.sparkContext._jvm
+    for name, value in settings.java_properties.items():
+        jvm.java.lang.System.setProperty(name, value)
 
 
 def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, remove_broken_jars, resolved_jars
+from dbt.adapters.sparkevolve.iceberg.storage import is_hadoops
+from dbt.adapters.sparkevolve.spark.jars import bundled, iceberg_runtime, remove_broken_jars, resolved_jars
 from dbt.adapters.sparkevolve.spark.java import user_home
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -30,6 +31,11 @@ def session_config(
     for package in settings.packages:
         if package.split(":")[1] not in brought:
             packages.append(package)
+    through_iceberg: dict[str, str] = {}
+    if not is_hadoops(settings.pyiceberg, own):
+        packages += bundled(settings.bundles, ",".join([brought, *packages]))
+        if settings.file_io is not None:
+            through_iceberg[f"spark.sql.catalog.{settings.name}.io-impl"] = settings.file_io
     config = {
         "spark.app.name": "dbt-sparkevolve",
         "spark.master": "local[*]",
@@ -48,6 +54,7 @@ def session_config(
         "spark.sql.defaultCatalog": settings.name,
         # Otherwise Spark replaces ${...} in any text, descriptions included.
         "spark.sql.variable.substitute": "false",
+        **through_iceberg,
         **settings.spark,
         **own,
     }
