@@ -154,3 +154,14 @@ def test_files_that_hadoop_is_set_up_for_are_read_through_it() -> None:
     found = config({"spark.hadoop.fs.s3a.access.key": "a"}, S3)
     assert "spark.sql.catalog.lake.io-impl" not in found
     assert found["spark.jars.packages"] == RUNTIME_41
+
+
+def test_spark_s_own_catalog_is_the_metastore() -> None:
+    properties = {"type": "hive", "uri": "thrift://h:1", "warehouse": "hdfs://n/w"}
+    found = config({}, resolve("spark_catalog", properties, BASE))
+    assert found["spark.sql.catalog.spark_catalog"] == "org.apache.iceberg.spark.SparkSessionCatalog"
+    assert found["spark.sql.catalogImplementation"] == "hive"
+    assert found["spark.hadoop.hive.metastore.uris"] == "thrift://h:1"
+    assert found["spark.sql.warehouse.dir"] == "hdfs://n/w"
+    for other in (resolve("lake", properties, BASE), resolve("spark_catalog", {"type": "rest"}, BASE)):
+        assert config({}, other)["spark.sql.catalogImplementation"] == "in-memory"

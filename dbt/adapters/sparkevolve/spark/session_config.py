@@ -14,6 +14,22 @@ from dbt.adapters.sparkevolve.spark.java import user_home
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
+def _of_sparks_own_catalog(settings: CatalogSettings) -> dict[str, str]:
+    """Return what makes Spark's own catalog the Hive metastore that the profile's is in; nothing for others.
+
+    Spark makes schemas there itself, and all that is not in Iceberg's format.
+    """
+    if settings.name != "spark_catalog" or settings.kind != "hive":
+        return {}
+    own = {
+        "spark.sql.catalogImplementation": "hive",
+        "spark.hadoop.hive.metastore.uris": str(settings.pyiceberg.get("uri", "")),
+    }
+    if "warehouse" in settings.pyiceberg:
+        own["spark.sql.warehouse.dir"] = str(settings.pyiceberg["warehouse"])
+    return own
+
+
 def session_config(
     settings: CatalogSettings, spark_config: Mapping[str, Any], spark_version: str, base_dir: Path
 ) -> dict[str, str]:
@@ -54,6 +70,7 @@ def session_config(
         "spark.sql.defaultCatalog": settings.name,
         # Otherwise Spark replaces ${...} in any text, descriptions included.
         "spark.sql.variable.substitute": "false",
+        **_of_sparks_own_catalog(settings),
         **through_iceberg,
         **settings.spark,
         **own,
