@@ -91,6 +91,11 @@ def is_relation_not_found(message: str) -> bool:
     return _RELATION_NOT_FOUND.search(message) is not None
 
 
+def is_type_unreturnable(message: str) -> bool:
+    """Tell whether a Thrift server has a query of a type that it cannot return, such as VARIANT."""
+    return "Unrecognized type name" in message
+
+
 def has_nothing_to_list(message: str) -> bool:
     """Tell whether SHOW TABLES or VIEWS failed because there is no such schema, or the catalog has no views.
 

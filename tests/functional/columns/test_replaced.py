@@ -87,7 +87,9 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         others = {"appending": [old, new], "keeping": [filled], "merging": [filled]}
         rows = sort_rows([*([kept] if name != "batches" else []), *others.get(name, [new])])
         assert scenario.rows(name) == rows, name
-        assert by_spark(scenario, name) == rows, name
+        # A Thrift server returns dates as texts.
+        texts, read = ([[*map(str, row)] for row in found] for found in (rows, by_spark(scenario, name)))
+        assert read == texts, name
     assert sort_rows(duckdb_rows(scenario.table("merging"))) == scenario.rows("merging")
     relation = scenario.relation("merging")
     for line in (

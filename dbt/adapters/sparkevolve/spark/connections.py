@@ -14,7 +14,7 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, StatementError
-from dbt.adapters.sparkevolve.messages import server_message, short_message
+from dbt.adapters.sparkevolve.messages import is_type_unreturnable, server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.session import SESSIONS
 from dbt.adapters.sparkevolve.spark.session_handle import SessionHandle
@@ -113,10 +113,17 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
 
     def columns_of(self, sql: str) -> tuple[tuple[str, ...], str | None]:
         """Return the names of a query's columns or, if Spark is in this process, the JSON of its schema."""
-        connection, cursor = self.add_query(sql, auto_begin=False)
-        if isinstance(connection.handle, SessionHandle):
-            return (), connection.handle.schema_json
-        return tuple(str(column[0]) for column in cursor.description), None
+        try:
+            connection, cursor = self.add_query(sql, auto_begin=False)
+            if isinstance(connection.handle, SessionHandle):
+                return (), connection.handle.schema_json
+            return tuple(str(column[0]) for column in cursor.description), None
+        except Exception as exc:
+            if not is_type_unreturnable(str(exc)):
+                raise
+        # What the server cannot return it describes.
+        _, cursor = self.add_query(f"DESCRIBE QUERY {sql}", auto_begin=False)
+        return tuple(str(row[0]) for row in cursor.fetchall()), None
 
     def reconnect(self) -> None:
         """Open this thread's connection again, after it was lost."""
