@@ -181,5 +181,5 @@ def test_what_another_replay_loads_meanwhile_is_loaded_once(
     assert scenario.rows() == [(-1,), (1,)]
     assert letters(scenario) == []
     assert "0 dead letters of" in log
-    assert ("1 more were loaded by an earlier replay" in log) is not are_gone
+    assert ("1 more was loaded by an earlier replay" in log) is not are_gone
     assert "sparkevolve.replayed" not in scenario.table().properties
