@@ -135,3 +135,14 @@ def test_what_a_table_of_letters_has_besides_is_null() -> None:
         "  CAST(X'69742773' AS STRING) AS "
         "`modelName`\nFROM ("
     )
+
+
+def test_an_id_or_a_reason_breaks_no_line() -> None:
+    key = '{"id":"' + "k" * 2000 + '"}'
+    found = letters([("audit: a\n > 0", 1, "x\u2028\x1b[31m\r\ny é\u0085"), ("long", 1, key)], 2, 2)
+    assert found.text.count("\n") == 2
+    assert "  * audit: a > 0: 1 row, such as x \\x1b[31m y é\n" in found.text
+    assert f"  * long: 1 row, such as {key[:200]}…" in found.text
+    assert found.data()["reasons"][1]["samples"] == [key[:1000] + "…"]
+    many = letters([("r", 20, str(n)) for n in range(20)], 20, 20)
+    assert len(many.data()["reasons"][0]["samples"]) == many.text.count(",") == 10

@@ -217,6 +217,16 @@ def test_a_misspelt_default_in_meta_is_named_too() -> None:
 def test_half_of_a_pair_is_said_to_mean_nothing() -> None:
     assert settings_without_effect(["clustered_by"]) == ["`clustered_by` has no effect without `buckets`."]
     assert settings_without_effect(["buckets", "x"]) == ["`buckets` has no effect without `clustered_by`."]
+
+
+@pytest.mark.parametrize("on_bad_rows", [None, "fail"])
+def test_settings_of_dead_letters_without_any_are_told_of(on_bad_rows: str | None) -> None:
+    config = {"materialized": "incremental", "dead_letter_limit": "5%", "dead_letter_suffix": "_bad"}
+    end = "has no effect without `on_bad_rows: dead_letter`: a bad row fails the run."
+    found = [f"`dead_letter_limit` {end}", f"`dead_letter_suffix` {end}"]
+    assert without_effect({**config, "on_bad_rows": on_bad_rows}) == found
+    assert without_effect({**config, "on_bad_rows": "dead_letter"}) == []
+    assert without_effect({"materialized": "incremental", "on_bad_rows": on_bad_rows}) == []
     assert settings_without_effect(["buckets", "clustered_by"]) == []
 
 

@@ -119,6 +119,12 @@ def without_effect(config: Mapping[str, Any]) -> list[str]:
     found = settings_without_effect(given)
     if config.get("materialized") == "incremental":
         found += settings_without_effect_in(strategy_of(config), given)
+        if config.get("on_bad_rows") != "dead_letter":
+            found += [
+                f"`{name}` has no effect without `on_bad_rows: dead_letter`: a bad row fails the run."
+                for name in given
+                if name in ("dead_letter_suffix", "dead_letter_limit")
+            ]
     return found
 
 

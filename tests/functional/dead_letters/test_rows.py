@@ -30,12 +30,13 @@ def test_keys_that_a_merge_cannot_place(scenario: Scenario) -> None:
     scenario.run()
     rows = [(None, "d"), (1, "a")]
     every = sorted([(2, "b"), (2, "c"), (3, "e"), (3, "e"), (3, "f")])
-    for _ in range(2):
+    for again in (True, False):
         assert scenario.rows("merged") == rows
         assert ids(scenario, "merged_dlt") == [2, 2, 3, 3, 3]
         assert set(reasons(scenario, "merged_dlt").values()) == {REPEATED}
         assert scenario.rows("replaced") == rows + every
-        scenario.run()
+        if again:
+            scenario.run()
     # A key is compared as the table holds it.
     texts = "select * from values ('1', 'A'), ('1', 'B'), ('4', 'g'), ('x', 'h'), ('x', 'i') as source(id, v)"
     scenario.model(texts, "merged", **MERGE)
@@ -126,14 +127,14 @@ def test_times_that_no_batch_has(scenario: Scenario) -> None:
     for _ in range(2):
         run = run_day(scenario, "--log-format", "json")
         assert [row[0] for row in scenario.rows()] == [1, 2]
-        # Each batch has all rows here: what is in another is outside of this one.
+        # Each batch has all rows here: what is in another is outside of this one. A row is one letter.
         assert sorted(row["failureReason"] for row in letters(scenario)) == [
             "`ts`: NULL, and no batch has such rows",
             "`ts`: not within the batch, which is from 2024-01-02 00:00:00 to 2024-01-03 00:00:00",
             "`ts`: not within the batch, which is from 2024-01-02 00:00:00 to 2024-01-03 00:00:00",
             "`ts`: not within the batch, which is from 2024-01-03 00:00:00 to 2024-01-04 00:00:00",
-            "`ts`: not within the batch, which is from 2024-01-03 00:00:00 to 2024-01-04 00:00:00",
         ]
+        assert ids(scenario) == [1, 2, 3, 4]
         said = [json.loads(line) for line in run.log.splitlines() if line.startswith('{"dead_letters"')]
         assert [(found["dead_letters"]["rows"], found["dead_letters"]["of"]) for found in said] == [
             (3, 4)
@@ -142,7 +143,7 @@ def test_times_that_no_batch_has(scenario: Scenario) -> None:
 
 def test_batches_in_parallel_write_to_one_table(scenario: Scenario) -> None:
     """With `direct` they load at once, and so do all of them write their letters."""
-    days = ", ".join(f"({d}, timestamp_ntz'2024-01-{d:02} 05:00:00')" for d in range(1, 9))
+    days = ", ".join(f"({d}, timestamp_ntz'2024-01-{d:02} 05:00:00')" for d in range(1, 5))
     scenario.file(
         "models/src.sql",
         "{{ config(materialized='table', event_time='ts') }}\n"
@@ -157,9 +158,9 @@ def test_batches_in_parallel_write_to_one_table(scenario: Scenario) -> None:
     }
     audit = {"sql": "odd = 0", "severity": "row"}
     scenario.model("select * from {{ ref('src') }}", **CONFIG, **day, audits=audit, publish="direct")
-    scenario.run("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-09", "--threads", "4")
-    assert [row[0] for row in scenario.rows()] == [*range(1, 9)]
-    assert ids(scenario) == [*range(101, 109)]
+    scenario.run("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-05", "--threads", "4")
+    assert [row[0] for row in scenario.rows()] == [*range(1, 5)]
+    assert ids(scenario) == [*range(101, 105)]
     assert list(scenario.table("t_dlt").metadata.refs) == ["main"]
 
 

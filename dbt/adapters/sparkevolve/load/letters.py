@@ -14,6 +14,9 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 MOST_REASONS = 100
 MOST_SAMPLES = 10
+# How many characters of an id, and of a reason, a line has; and how many the data have of an id.
+_LONGEST_IN_LINE = 200
+_LONGEST = 1000
 
 
 @dataclass
@@ -116,7 +119,10 @@ class Letters:
             "table": str(self.relation),
             "rows": self.bad,
             "of": self.rows,
-            "reasons": [{"reason": r.text, "rows": r.rows, "samples": list(r.samples)} for r in self.shown],
+            "reasons": [
+                {"reason": r.text, "rows": r.rows, "samples": [_cut(s, _LONGEST) for s in r.samples]}
+                for r in self.shown
+            ],
         }
         if self.others:
             found["other_reasons"] = {"reasons": len(self.others), "rows": sum(r.rows for r in self.others)}
@@ -130,7 +136,8 @@ class Letters:
     def lines(self) -> str:
         """How many bad rows there are of each reason, one reason a line."""
         lines = [
-            f"  * {r.text}: {counted(r.rows, 'row')}, such as {', '.join(r.samples)}" for r in self.shown
+            f"  * {one_line(r.text)}: {counted(r.rows, 'row')}, such as {', '.join(map(one_line, r.samples))}"
+            for r in self.shown
         ]
         if self.others:
             rows = counted(sum(r.rows for r in self.others), "row")
@@ -156,3 +163,14 @@ def reasons_of(found: Sequence[tuple[Any, ...]]) -> tuple[Reason, ...]:
     return tuple(
         Reason(text, number, tuple(samples[text][:MOST_SAMPLES])) for text, number in numbers.items()
     )
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of a log: no characters that break or colour it, and not too many."""
+    # A blank is a blank, and what has no shape is written as Python does.
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
+    return _cut(shown, _LONGEST_IN_LINE)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[:longest] + "…"
