@@ -183,3 +183,60 @@ def test_what_another_replay_loads_meanwhile_is_loaded_once(
     assert "0 dead letters of" in log
     assert ("1 more was loaded by an earlier replay" in log) is not are_gone
     assert "sparkevolve.replayed" not in scenario.table().properties
+
+
+def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario) -> None:
+    """A letter is the only copy of its row, so nothing of it goes without a word, at any depth."""
+    config: dict[str, Any] = {**ROUTED, "audits": [{"sql": "id > 0", "severity": "row"}]}
+    nested = (
+        "named_struct('a', 1, 'in', named_struct('b', 2)) as s, array(named_struct('c', 3)) as l, "
+        "map('k', named_struct('d', array(named_struct('e', 4)))) as m"
+    )
+    scenario.model(f"select id, {nested} from values (1), (-1) as v(id)", **config)
+    scenario.run()
+    payloads: list[dict[str, Any]] = [
+        {"id": 2, "s": {"a": 1, "in": {"b": 2, "x": 9}}},
+        {"id": 3, "s": {"a": 1, "x`": {"y": 1}}},
+        {"id": 4, "l": [{"c": 3}, {"c": 3, "x": [1]}]},
+        {"id": 5, "m": {"k": {"d": [{"e": 4, "x": False}]}, "j": None}},
+        {"id": 6, "x": 0, "s": {"A": 1}},
+        {"id": 7, "x": None, "s": {"a": 1, "in": {"b": 2, "x": None}}, "l": [{"c": 3, "x": None}, None]},
+    ]
+    values = ", ".join(
+        f"('{{\"id\":{p['id']}}}', '{base64.b64encode(json.dumps(p).encode()).decode()}', '', 't', '', now())"
+        for p in payloads
+    )
+    scenario.sql(f"insert into {scenario.relation('t_dlt')} values {values}")
+    log = replay(scenario, where="messageId <> '{\"id\":-1}'")
+    assert "1 dead letter of" in log
+    paths = {2: "`s`.`in`.`x`", 3: "`s`.`x```", 4: "`l`.`element`.`x`", 5: "`m`.`value`.`d`.`element`.`x`"}
+    paths[6] = "`s`.`A`, `x`"
+    for path in paths.values():
+        assert f"  1 stays: {path}: not in the table\n" in log
+    seven = (7, {"a": 1, "in": {"b": 2}}, [{"c": 3}, None])
+    assert [row[:3] for row in scenario.rows() if row[0] != 1] == [seven]
+    found = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
+    assert found == {-1: "audit: id > 0", **{n: f"{path}: not in the table" for n, path in paths.items()}}
+
+    # What is no condition is said with the columns that there are; nothing is loaded.
+    for where in ("amount > 3", "messageId ="):
+        arguments = json.dumps({"model": "t", "where": where})
+        run = scenario.dbt("run-operation", "replay_dead_letters", "--args", arguments)
+        assert not run.success
+        message = run.message + run.log
+        assert f"`where` is no condition over the dead letters of {scenario.relation()}: {where}\n" in message
+        assert (
+            "has the columns `messageId`, `payload`, `failureReason`, `modelName`, `invocationId`, "
+            in message
+        )
+    assert len(letters(scenario)) == 6
+
+    # A run leaves such values out under `ignore`, and so does a replay, which says so.
+    config["on_schema_change"] = "ignore"
+    scenario.model(f"select id, {nested} from values (1), (-1) as v(id)", **config)
+    log = replay(scenario, where="messageId <> '{\"id\":-1}'")
+    assert "5 dead letters of" in log
+    for path in paths.values():
+        assert f"  {path} were left out of 1: not in the table, and on_schema_change is `ignore`\n" in log
+    assert scenario.tables() == ["t", "t_dlt"]
+    assert sorted(row[0] for row in scenario.rows()) == [1, 2, 3, 4, 5, 6, 7]

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
-from dbt.adapters.sparkevolve.errors import OperationError, PublishConflictError
+from dbt.adapters.sparkevolve.errors import (
+    ConnectionLostError,
+    OperationError,
+    PublishConflictError,
+    RunCancelledError,
+)
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.names import fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -21,14 +27,16 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.dead_letters import letters_relation
+from dbt.adapters.sparkevolve.load.letters import one_line
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, replay
-from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM
+from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -70,6 +78,7 @@ class Replayed:
         loaded: how many rows went in, or would.
         removed: how many letters of an earlier replay were removed, whose rows were in already.
         staying: how many letters stay, by reason.
+        left_out: of how many of those that went in values were left out, by the paths of these.
     """
 
     table: str
@@ -78,6 +87,7 @@ class Replayed:
     loaded: int = 0
     removed: int = 0
     staying: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -89,6 +99,7 @@ class Replayed:
             "loaded": self.loaded,
             "removed_of_earlier_replay": self.removed,
             "staying": dict(self.staying),
+            "left_out": dict(self.left_out),
         }
 
     @property
@@ -104,9 +115,14 @@ class Replayed:
                 f"  {self.removed} more {agreeing(self.removed, 'was', 'were')} loaded by an earlier replay, "
                 f"and {agreeing(self.removed, 'is', 'are')} removed now"
             )
+        out = "would be left out" if self.is_plan else "were left out"
+        texts += [
+            f"  {one_line(paths)} {out} of {number}: not in the table, and on_schema_change is `ignore`"
+            for paths, number in self.left_out.most_common()
+        ]
         for reason, number in self.staying.most_common():
             stay = "would stay" if self.is_plan else agreeing(number, "stays", "stay")
-            texts.append(f"  {number} {stay}: {reason}")
+            texts.append(f"  {number} {stay}: {one_line(reason)}")
         if any(self.staying[reason] for reason in _LEFT):
             texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
         return texts
@@ -199,6 +215,7 @@ class Replay:
         found = Replayed(str(self._target), str(self._letters), self._arguments.plan_only)
         try:
             self._refresh()
+            self._check_where()
             if not self._arguments.plan_only:
                 found.removed = self._finish_earlier(table)
             judged = self._judge(table)
@@ -206,6 +223,28 @@ class Replay:
         finally:
             self._give_back()
         return found
+
+    def _check_where(self) -> None:
+        """See whether Spark understands the condition, which was written by hand.
+
+        Raises:
+            OperationError: it does not; with its reason, and the columns that there are.
+        """
+        if not self._arguments.where:
+            return
+        try:
+            self._spark.rows(replay.check_condition(str(self._letters), self._arguments.where))
+        except (ConnectionLostError, RunCancelledError):
+            raise
+        except DbtRuntimeError as exc:
+            names = [f.name for f in self._catalog.load(self._letters).schema().fields]
+            listed = ", ".join(f"`{name}`" for name in names)
+            raise OperationError(
+                f"`where` is no condition over the dead letters of {self._target}: {self._arguments.where}\n"
+                f"Spark says: {short_message(str(exc.msg))}\n"
+                f"{self._letters} has the columns {listed}. Values of the row are in its `payload`: as in "
+                "get_json_object(cast(unbase64(payload) as string), '$.amount') = '12'. Nothing was loaded."
+            ) from exc
 
     def _stage(self, query: str) -> SparkEvolveRelation:
         relation = staging.staging_relation(self._target)
@@ -254,7 +293,7 @@ class Replay:
                 conditions=self._arguments.conditions,
                 limit=self._arguments.limit,
                 newest_only=self._is_keyed and not self._arguments.overwrite,
-                known_only=self._settings.add_columns,
+                known_only=not self._leaves_out,
             )
         )
         read = [(f, replay.read_as(f.field_type)) for f in schema.fields]
@@ -296,12 +335,14 @@ class Replay:
             if self._arguments.plan_only or not ids:
                 found.loaded += int(self._spark.rows(judged.count(ids))[0][0]) if ids else 0
                 self._note_left(judged, left, found)
+                self._note_left_out(judged, ids, found)
                 return
             absent = self._absent(judged, chunk)
             staged = self._stage(judged.rows(ids, absent))
             if self._try_to_load(staged, base, ids, absent, attempt > retries):
                 found.loaded += self._remove(ids)
                 self._note_left(judged, left, found)
+                self._note_left_out(judged, ids, found)
                 return
         raise PublishConflictError(str(self._target), retries + 1)
 
@@ -356,6 +397,11 @@ class Replay:
         )
 
     @property
+    def _leaves_out(self) -> bool:
+        """Whether values for which the table has no place are left out, as in a run of the model."""
+        return self._settings.on_schema_change == "ignore"
+
+    @property
     def _is_keyed(self) -> bool:
         return self._settings.strategy in KEYED and bool(self._settings.unique_key)
 
@@ -384,6 +430,11 @@ class Replay:
         for reason in set(left.values()):
             ids = [letter for letter, why in left.items() if why == reason]
             found.staying[reason] += int(self._spark.rows(judged.count(ids))[0][0])
+
+    def _note_left_out(self, judged: "_Judged", ids: Sequence[str], found: Replayed) -> None:
+        if self._leaves_out and ids:
+            for paths, number in self._spark.rows(judged.unknown(ids)):
+                found.left_out[str(paths)] += int(number)
 
     def _forget(self) -> None:
         """Take the ids of the letters out of the table again, unless some are another replay's."""
@@ -485,6 +536,13 @@ class _Judged:
         present = [f.name for f in self.schema.fields if f.name not in absent]
         names = ", ".join(f"`{name.replace('`', '``')}`" for name in present)
         return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+
+    def unknown(self, ids: Iterable[str]) -> str:
+        """Return the query of how many letters have values that the table has no place for, by paths."""
+        return (
+            f"SELECT `{UNKNOWN}`, count(*) FROM {self.staged}\n"
+            f"WHERE `{UNKNOWN}` <> '' AND {_among(ids)} GROUP BY `{UNKNOWN}`"
+        )
 
     def count(self, ids: Iterable[str]) -> str:
         """Return the query of how many rows letters have."""

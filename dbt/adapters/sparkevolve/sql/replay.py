@@ -28,9 +28,10 @@ from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_li
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql.dml import enclosed
 
-# Of a letter that is read back: what tells it from others, its place, its time, and why it cannot be read.
-LETTER, CHUNK, LOADED, ABSENT, PROBLEM = (
-    f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_problem")
+# Of a letter that is read back: what tells it from others, its place, its time, which columns it lacks, for
+# which of its values the table has no place, and why it cannot be read.
+LETTER, CHUNK, LOADED, ABSENT, UNKNOWN, PROBLEM = (
+    f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_unknown", "_problem")
 )
 NEWER_LETTER = "another dead letter of this key is newer"
 # The ids of the letters of a chunk are in a property of the table for a while.
@@ -129,6 +130,34 @@ def _as_text_of(entry: str, type_: IcebergType) -> str:
     return text
 
 
+def _unknown(json: str, type_: IcebergType, path: str, depth: int) -> str | None:
+    """Return the SQL of the list of the paths that a JSON value has, not with NULL, and its type has not.
+
+    Names are compared as Spark compares them that reads the JSON: in their case.
+    """
+    inner = f"value_{depth}"
+    if isinstance(type_, ListType | MapType):
+        of_map = isinstance(type_, MapType)
+        part = type_.value_type if isinstance(type_, MapType) else type_.element_type
+        below = _unknown(inner, part, f"{path}.{'`value`' if of_map else '`element`'}", depth + 1)
+        read = f"from_json({json}, '{'map<string,string>' if of_map else 'array<string>'}')"
+        values = f"map_values({read})" if of_map else read
+        return below and f"coalesce(flatten(transform({values}, {inner} -> {below})), array())"
+    if not isinstance(type_, StructType):
+        return None
+    read = f"from_json({json}, 'map<string,string>')"
+    entries = f"filter(map_entries({read}), field -> field.value IS NOT NULL)"
+    known = ", ".join(string_literal(f.name) for f in type_.fields)
+    others = f"filter({entries}, field -> NOT field.key IN ({known}))"
+    begin = string_literal(f"{path}.`")
+    lists = [f"transform({others}, field -> concat({begin}, replace(field.key, '`', '``'), '`'))"]
+    for f in type_.fields:
+        value = f"get(filter({entries}, field -> field.key = {string_literal(f.name)}), 0).value"
+        below = _unknown(value, f.field_type, f"{path}.{quote(f.name)}", depth)
+        lists += [below] if below else []
+    return f"concat({', '.join(f'coalesce({found}, array())' for found in lists)})"
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of the table that letters are read back into.
@@ -158,6 +187,11 @@ class Column:
         if type_ is None:
             return "CAST(NULL AS string)"
         return f"from_json({self._entry}.value, {string_literal(spark_type(type_))})"
+
+    @property
+    def unknown(self) -> str | None:
+        """The SQL of the paths inside of it for which the table has no place; None if there can be none."""
+        return _unknown(f"{self._entry}.value", self.type, path_text((self.name,)), 0)
 
     @property
     def is_absent(self) -> str:
@@ -192,16 +226,18 @@ def read_back(
         conditions: which of them.
         limit: how many at the most, the oldest ones first; None for all.
         newest_only: whether a letter is left where it is if another one of its key is newer.
-        known_only: whether it is, if it has a value for a column that the table does not have.
+        known_only: whether it is, if it has a value for a column or a field that the table does not have.
     """
     known = ", ".join(f"lower({string_literal(key)})" for column in columns for key in column.keys)
-    unknown = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT lower(k) IN ({known})))"
+    others = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT lower(k) IN ({known})))"
+    paths = [f"transform({others}, k -> concat('`', replace(k, '`', '``'), '`'))"]
+    paths += [found for found in (column.unknown for column in columns) if found]
+    unknown = f"array_join(array_sort(array_distinct(concat({', '.join(paths)}))), ', ')"
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
     if known_only:
-        text = f"concat('`', array_join({unknown}, '`, `'), '`: not in the table')"
-        cases.append((text, f"size({unknown}) > 0"))
+        cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
     cases += [(string_literal(p[0]), p[1]) for p in (column.problem for column in columns) if p]
     problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
@@ -223,8 +259,14 @@ def read_back(
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
         f"  CAST(({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS int) AS {quote(CHUNK)},\n"
         f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
+        f"  {unknown} AS {quote(UNKNOWN)},\n"
         f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{placed}\n) AS `placed`{few}"
     )
+
+
+def check_condition(letters: str, condition: str) -> str:
+    """Return a query without rows that fails if a condition over letters cannot be evaluated."""
+    return f"SELECT 1 AS `one` FROM {letters}\nWHERE {enclosed(condition)}\nLIMIT 0"
 
 
 def rows_of(
