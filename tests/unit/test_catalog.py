@@ -965,6 +965,21 @@ def test_pyiceberg_s_own_configuration_is_left_out_and_told(
     ]
 
 
+def test_a_bundle_of_the_environment_that_goes_before_the_profile_s_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(access.logger, "warning", told.append)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/other.pem")
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/ca.pem")
+    given = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "ssl": {"cabundle": "/ca.pem"}}
+    assert IcebergCatalog(resolve("lake", given, tmp_path)).table_names("db") == frozenset()
+    assert told == [
+        "The environment has REQUESTS_CA_BUNDLE, which the library below PyIceberg takes before "
+        "`ssl.cabundle` of the catalog `lake`. Unset it, or name that file in it too."
+    ]
+
+
 # Staged batches
 
 

@@ -2,6 +2,7 @@
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
@@ -219,7 +220,8 @@ def test_a_parameter_that_java_s_driver_lacks_is_told() -> None:
     uri = "postgresql://h/lake?tcp_user_timeout=5&keepalives=maybe&client_encoding=utf8"
     settings = resolve("lake", {"type": "sql", "uri": uri}, BASE)
     assert spark(settings)["uri"] == "jdbc:postgresql://h:5432/lake"
-    assert settings.lacking_spark == ("`tcp_user_timeout` in `uri`", "`keepalives` in `uri`")
+    assert settings.tuning == ("`tcp_user_timeout` in `uri`", "`keepalives` in `uri`")
+    settings.check()
 
 
 @pytest.mark.parametrize("host", ["/var/run/postgresql", "@abstract"])
@@ -399,14 +401,14 @@ def test_mappings_reach_pyiceberg_as_they_are() -> None:
     assert not {"auth", "ssl"} & spark(settings).keys()
 
 
-def test_what_does_not_reach_both_sides_is_told_in_one_warning() -> None:
-    given = {"type": "rest", "uri": "u", "s3.resolve-region": True, "gcs.no-auth": True, "flag": 1}
-    assert resolve("lake", given, BASE).differences == (
-        "`catalog_properties` of the catalog `lake` do not reach Spark and PyIceberg alike, and one of them "
-        "may be denied what the other may do. Spark has nothing for `s3.resolve-region`. PyIceberg has "
-        "nothing for `gcs.no-auth`. Neither is known to read `flag`. `dbt debug` tells whether both see one "
-        "catalog; `spark.sql.catalog.lake.…` in spark_config reaches Spark alone."
+def test_what_reaches_one_side_and_does_no_harm_is_told_in_one_warning() -> None:
+    settings = resolve("lake", {"type": "rest", "uri": "u", "s3.resolve-region": True, "flag": 1}, BASE)
+    assert settings.differences == (
+        "`catalog_properties` of the catalog `lake` do not reach Spark and PyIceberg alike. Spark has "
+        "nothing for `s3.resolve-region`. Neither is known to read `flag`. `dbt debug` tells "
+        "whether both see one catalog."
     )
+    settings.check()
     assert resolve("lake", {}, BASE).differences == ""
 
 
@@ -465,3 +467,73 @@ def test_other_catalogs_need_no_preparing(tmp_path: Path) -> None:
 def test_settings_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         resolve("lake", {}, BASE).name = "other"  # type: ignore[misc]
+
+
+# What one side has nothing for
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"adls.client-id": "c", "gcs.no-auth": True},
+            "Spark has nothing for `adls.client-id` (set AZURE_TENANT_ID, AZURE_CLIENT_ID and "
+            "AZURE_CLIENT_SECRET for both). PyIceberg has nothing for `gcs.no-auth`.",
+        ),
+        ({"auth": {"type": "entra"}}, "Spark has nothing for `auth` of the type 'entra'."),
+        ({"ssl": {"cabundle": False}}, "Spark has nothing for `ssl.cabundle` of false (name a file"),
+        (
+            {"ssl": {"client": {"cert": "/c", "key": "/k"}}},
+            "Spark has nothing for `ssl.client` (Java has its own key store: javax.net.ssl.keyStore in "
+            "spark.driver.extraJavaOptions).",
+        ),
+        (
+            {"hive.kerberos-service-name": "hive"},
+            "Spark has nothing for `hive.kerberos-service-name` (say it",
+        ),
+        ({"client.factory": "Mine"}, "PyIceberg has nothing for `client.factory`."),
+        ({"rest.auth.type": "com.Mine"}, "PyIceberg has nothing for `rest.auth.type` with this value."),
+    ],
+)
+def test_what_cannot_be_said_to_both_sides_is_refused_by_name(given: dict[str, Any], said: str) -> None:
+    settings = resolve("lake", {"type": "rest", "uri": "u", **given}, BASE)
+    with pytest.raises(ProfileError) as raised:
+        settings.check()
+    text = str(raised.value.msg)
+    assert said in text
+    assert text.startswith(
+        "`catalog_properties` of the catalog `lake` cannot be said to both sides: one would be denied what "
+        "the other may do, or look elsewhere. "
+    )
+    assert text.endswith(
+        " Leave it out, or say what each side gets by itself in the mappings `pyiceberg` and `spark` of "
+        "`catalog_properties`."
+    )
+
+
+def test_what_is_for_one_side_alone_reaches_it_as_it_is() -> None:
+    entra = {"type": "entra", "entra": {"scopes": ["s"]}}
+    settings = resolve(
+        "lake",
+        {
+            "type": "rest",
+            "uri": "u",
+            "pyiceberg": {"auth": entra, "s3.connect-timeout": 5},
+            "spark": {"client.factory": "Mine", "io-impl": "org.apache.iceberg.gcp.gcs.GCSFileIO", "x": True},
+        },
+        BASE,
+    )
+    settings.check()
+    assert settings.differences == ""
+    assert settings.pyiceberg == {"type": "rest", "uri": "u", "auth": entra, "s3.connect-timeout": "5"}
+    mapped = spark(settings)
+    assert (mapped["client.factory"], mapped["x"]) == ("Mine", "true")
+    assert "http-client.apache.connection-timeout-ms" not in mapped
+    assert settings.bundles == ("iceberg-aws-bundle", "iceberg-gcp-bundle")
+
+
+def test_what_is_for_one_side_is_a_mapping() -> None:
+    assert refused({"type": "rest", "uri": "u", "spark": "io-impl"}) == (
+        "`spark` in `catalog_properties` of the catalog `lake` is no mapping: it has the properties that "
+        "this side alone gets, each on a line of its own."
+    )

@@ -400,7 +400,7 @@ def test_a_profile_shows_no_secret_in_a_debugger() -> None:
     )
     assert repr(credentials.catalog_settings()) == (
         "CatalogSettings(name='lake', packages=(), bundles=(), file_io=None, sqlite_file=None, "
-        "embedded=False, lacking_spark=(), lacking_pyiceberg=(), unknown=())"
+        "embedded=False, ca_file=None, tuning=(), lacking_spark=(), lacking_pyiceberg=(), unknown=())"
     )
 
 

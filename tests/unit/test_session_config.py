@@ -1,6 +1,7 @@
 """Settings of the in-process session."""
 
 import pwd
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,7 +40,8 @@ def test_the_session_of_a_bare_profile() -> None:
         "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
+        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|api[.-]?key"
+        "|cryption[.-]?key|sse[.]key|credential|connection-string|authorization",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": "file:///project/.sparkevolve/spark-warehouse",
         "spark.sql.extensions": EXTENSIONS,
@@ -144,6 +146,11 @@ def test_a_bundle_has_the_version_of_the_user_s_runtime(runtime: dict[str, objec
     assert not any("1.12" in package for package in packages)
 
 
+def test_a_bundle_that_the_user_brings_in_parts_is_not_loaded_beside_them() -> None:
+    parts = "software.amazon.awssdk:bundle:2.29.0,software.amazon.awssdk:url-connection-client:2.29.0"
+    assert config({"spark.jars.packages": parts}, S3)["spark.jars.packages"] == f"{parts},{RUNTIME_41}"
+
+
 def test_a_bundle_that_the_user_brings_is_not_loaded_twice() -> None:
     found = config({"spark.jars": "/jars/iceberg-aws-bundle-1.12.0.jar"}, S3)
     assert found["spark.jars.packages"] == RUNTIME_41
@@ -165,3 +172,23 @@ def test_spark_s_own_catalog_is_the_metastore() -> None:
     assert found["spark.sql.warehouse.dir"] == "hdfs://n/w"
     for other in (resolve("lake", properties, BASE), resolve("spark_catalog", {"type": "rest"}, BASE)):
         assert config({}, other)["spark.sql.catalogImplementation"] == "in-memory"
+
+
+def test_spark_shows_no_secret_of_a_catalog() -> None:
+    shown = re.compile(config({})["spark.redaction.regex"])
+    secrets = [
+        *("s3.access-key-id", "s3.secret-access-key", "s3.session-token", "rest.access-key-id", "token"),
+        *(
+            "credential",
+            "rest.auth.basic.password",
+            "jdbc.password",
+            "header.Authorization",
+            "header.X-Api-Key",
+        ),
+        *("adls.auth.shared-key.account.key", "adls.sas-token.a", "adls.connection-string.a", "s3.sse.key"),
+        *("gcs.oauth2.token", "gcs.encryption-key", "gcs.decryption-key", "gcp.auth.credentials-json"),
+        *("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken"),
+    ]
+    assert [name for name in secrets if shown.search(name) is None] == []
+    plain = ("uri", "warehouse", "io-impl", "client.region", "s3.endpoint", "s3.path-style-access", "type")
+    assert [name for name in plain if shown.search(name)] == []

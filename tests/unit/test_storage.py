@@ -67,6 +67,7 @@ def test_what_files_are_read_with(
     [
         ("s3a://b/w", "spark.hadoop.fs.s3a.access.key", True),
         ("s3://b/w", "spark.hadoop.fs.s3a.access.key", False),
+        ("s3://b/w", "spark.hadoop.fs.s3.impl", True),
         ("gs://b/w", "spark.hadoop.fs.gs.project.id", True),
         ("abfss://c@a/w", "spark.hadoop.fs.azure.account.key.a", True),
         ("s3a://b/w", "spark.hadoop.fs.gs.project.id", False),

@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.iceberg.catalog_properties import NOT_IN_PYICEBERG, NOT_IN_SPARK
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
+    NOT_IN_PYICEBERG,
+    NOT_IN_SPARK,
+    TUNING_OF_PYICEBERG,
+)
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 
 CREDENTIALS = "software.amazon.awssdk.auth.credentials"
@@ -63,6 +67,19 @@ def said(given: dict[str, Any], kind: str = "sql") -> Translation:
                 {"adls.auth.shared-key.account.name": "a", "adls.auth.shared-key.account.key": "k"},
                 {"adls.account-name": "a", "adls.account-key": "k"},
                 None,
+            ),
+            (
+                {"hive.kerberos-authentication": "true"},
+                None,
+                {"hadoop.hive.metastore.sasl.enabled": "true"},
+            ),
+            (
+                {"lock-check-min-wait-time": "0.5", "lock-check-max-wait-time": "5"},
+                None,
+                {
+                    "hadoop.iceberg.hive.lock-check-min-wait-ms": "500",
+                    "hadoop.iceberg.hive.lock-check-max-wait-ms": "5000",
+                },
             ),
             ({"init_catalog_tables": "false"}, None, {"jdbc.init-catalog-tables": "false"}),
             ({"jdbc.init-catalog-tables": "false"}, {"init_catalog_tables": "false"}, None),
@@ -366,13 +383,13 @@ def test_spark_s_authentication_is_pyiceberg_s(given: dict[str, str], pyiceberg:
 def test_certificates_are_told() -> None:
     ssl = {"cabundle": "/ca.pem", "client": {"cert": "/c", "key": "/k"}}
     found = said({"ssl": ssl}, "rest")
-    assert (found.pyiceberg, found.spark) == ({"ssl": ssl}, VENDED)
+    assert (found.pyiceberg, found.spark, found.ca_file) == ({"ssl": ssl}, VENDED, "/ca.pem")
     assert found.lacking_spark == [
-        "`ssl` (Java has its own trust store: -Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions)"
+        "`ssl.client` (Java has its own key store: javax.net.ssl.keyStore in spark.driver.extraJavaOptions)"
     ]
-
-
-# Credentials that a REST catalog hands out
+    for unverified in (True, False):
+        found = said({"ssl": {"cabundle": unverified}}, "rest")
+        assert (found.ca_file, bool(found.lacking_spark)) == (None, not unverified)
 
 
 @pytest.mark.parametrize("kind", ["sql", "hive", "glue"])
@@ -387,6 +404,13 @@ def test_what_the_profile_asks_for_goes_to_both(name: str, value: str) -> None:
 
 
 # What one side lacks
+
+
+@pytest.mark.parametrize("name", sorted(TUNING_OF_PYICEBERG))
+def test_what_spark_need_not_have_is_told_apart(name: str) -> None:
+    found = said({name: "v"})
+    assert (found.pyiceberg, found.spark, found.lacking_spark) == ({name: "v"}, {}, [])
+    assert [text.split("`")[1] for text in found.tuning] == [name]
 
 
 @pytest.mark.parametrize("name", sorted(NOT_IN_SPARK))

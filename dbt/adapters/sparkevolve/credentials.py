@@ -179,6 +179,7 @@ class SparkEvolveCredentials(SparkCredentials):
         self.database = self.catalog
         self._base_dir = Path.cwd()
         settings = self.catalog_settings()
+        settings.check()
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         problem = schema_problem(str(self.schema), self.catalog, settings.kind, catalogs)
@@ -262,7 +263,7 @@ class SparkEvolveCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             return settings
         # A server has Spark's settings from its operator.
-        return replace(settings, lacking_spark=())
+        return replace(settings, lacking_spark=(), tuning=())
 
     def __repr__(self) -> str:
         """Return what is no secret of the profile."""

@@ -44,7 +44,8 @@ _ORDINARY = frozenset(
 
 # Parts of the names of settings that hold a secret.
 _SECRET = (
-    r"pass(?:word|wd|phrase)|(?<![a-z])pwd|secret|token|credential|(?:access|account|private|api)[-_.]?key"
+    r"pass(?:word|wd|phrase)|(?<![a-z])pwd|secret|token|credential"
+    r"|(?:access|account|private|api|cryption)[-_.]?key|connection-string"
     r"|(?<![a-z])(?:sas|sig)(?![a-z])|signature|authorization"
 )
 # What is told of a secret is none: where it is kept, whether it is used, how long it is good for.

@@ -1,5 +1,6 @@
 """How a catalog is reached: opened at first use, asked in limited time, and its tables looked up."""
 
+import os
 import threading
 from collections.abc import Callable
 
@@ -38,6 +39,8 @@ from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, w
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
 
 logger = AdapterLogger("SparkEvolve")
+# Variables that the requests library looks at before what a session of it is told.
+_BEFORE_CABUNDLE = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 let_pyiceberg_read_variants()
 
 
@@ -101,6 +104,12 @@ class CatalogAccess:
             )
         if settings.differences:
             logger.warning(settings.differences)
+        for name in _BEFORE_CABUNDLE:
+            if settings.ca_file is not None and os.environ.get(name, settings.ca_file) != settings.ca_file:
+                logger.warning(
+                    f"The environment has {name}, which the library below PyIceberg takes before "
+                    f"`ssl.cabundle` of the catalog `{settings.name}`. Unset it, or name that file in it too."
+                )
         return AVAILABLE_CATALOGS[CatalogType(settings.kind)](settings.name, dict(settings.pyiceberg))
 
     def check(self) -> None:

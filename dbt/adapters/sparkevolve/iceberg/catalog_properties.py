@@ -116,6 +116,13 @@ RENAMED = (
         _value({"true": "software.amazon.awssdk.auth.credentials.AnonymousCredentialsProvider"}),
         None,
     ),
+    Renamed("hive.kerberos-authentication", "hadoop.hive.metastore.sasl.enabled"),
+    Renamed(
+        "lock-check-min-wait-time", "hadoop.iceberg.hive.lock-check-min-wait-ms", _milliseconds, _seconds
+    ),
+    Renamed(
+        "lock-check-max-wait-time", "hadoop.iceberg.hive.lock-check-max-wait-ms", _milliseconds, _seconds
+    ),
     Renamed("schema_version", "jdbc.schema-version", str.upper, str.lower),
 )
 TO_SPARK = {row.pyiceberg: row for row in RENAMED}
@@ -132,16 +139,13 @@ QUIET_PYICEBERG = frozenset(
     ]
 )
 
-TRUST_STORE = "Java has its own trust store: -Djavax.net.ssl.trustStore=… in spark.driver.extraJavaOptions"
+KEY_STORE = "Java has its own key store: javax.net.ssl.keyStore in spark.driver.extraJavaOptions"
 _AZURE_ENVIRONMENT = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET for both"
-_HADOOP = "set it as `spark.hadoop.…` in spark_config"
+_HADOOP = "say it to Spark as `hadoop.…`"
 
-# What PyIceberg knows and Spark does not -> what to do about it, or nothing that we know of.
+# What PyIceberg knows and Spark does not, where it decides who reads and writes, or where -> what to do about
+# it, or nothing that we know of.
 NOT_IN_SPARK = {
-    "glue.max-retries": "",
-    "glue.retry-mode": "",
-    "s3.resolve-region": "",
-    "s3.retry-strategy-impl": "",
     "adls.credential": "",
     "adls.tenant-id": _AZURE_ENVIRONMENT,
     "adls.client-id": _AZURE_ENVIRONMENT,
@@ -152,24 +156,28 @@ NOT_IN_SPARK = {
     "adls.blob-storage-scheme": "",
     "adls.dfs-storage-scheme": "",
     "adls.anon": "",
-    "gcs.access": "",
-    "gcs.consistency": "",
-    "gcs.cache-timeout": "",
     "gcs.requester-pays": "Spark has `gcs.user-project`",
     "gcs.session-kwargs": "",
-    "gcs.default-bucket-location": "",
-    "gcs.version-aware": "",
     "hf.endpoint": "",
     "hf.token": "",
     "hdfs.host": _HADOOP,
     "hdfs.port": _HADOOP,
     "hdfs.user": _HADOOP,
     "hdfs.kerberos_ticket": _HADOOP,
-    "hive.kerberos-authentication": "set `spark.hadoop.hive.metastore.sasl.enabled` in spark_config",
-    "hive.kerberos-service-name": "set `spark.hadoop.hive.metastore.kerberos.principal` in spark_config",
-    "lock-check-min-wait-time": "Spark has `spark.hadoop.iceberg.hive.lock-check-min-wait-ms`",
-    "lock-check-max-wait-time": "Spark has `spark.hadoop.iceberg.hive.lock-check-max-wait-ms`",
-    "lock-check-retries": "Spark has `spark.hadoop.iceberg.hive.lock-timeout-ms`",
+    "hive.kerberos-service-name": "say it to Spark as `hadoop.hive.metastore.kerberos.principal`",
+}
+# The same, where it decides how fast or how often something is done.
+TUNING_OF_PYICEBERG = {
+    "glue.max-retries": "",
+    "glue.retry-mode": "",
+    "s3.resolve-region": "",
+    "s3.retry-strategy-impl": "",
+    "gcs.access": "",
+    "gcs.consistency": "",
+    "gcs.cache-timeout": "",
+    "gcs.default-bucket-location": "",
+    "gcs.version-aware": "",
+    "lock-check-retries": "Spark has `hadoop.iceberg.hive.lock-timeout-ms`",
 }
 
 # What Spark knows and PyIceberg does not, where it decides who may read and write.
@@ -310,10 +318,13 @@ KNOWN = frozenset().union(
     TO_PYICEBERG,
     QUIET_PYICEBERG,
     NOT_IN_SPARK,
+    TUNING_OF_PYICEBERG,
     NOT_IN_PYICEBERG,
     QUIET_SPARK,
     BY_RULE,
 )
+# What one side alone gets, whatever it is, as mappings of their own.
+PYICEBERG_ALONE, SPARK_ALONE = "pyiceberg", "spark"
 # PyIceberg takes these as mappings, and nothing else -> an example.
 MAPPINGS = {
     "auth": "auth: {type: basic, basic: {username: …, password: …}}",

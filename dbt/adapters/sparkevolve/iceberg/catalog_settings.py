@@ -13,7 +13,12 @@ from sqlalchemy.exc import ArgumentError
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
-from dbt.adapters.sparkevolve.iceberg.catalog_properties import MAPPINGS, near_miss
+from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
+    MAPPINGS,
+    PYICEBERG_ALONE,
+    SPARK_ALONE,
+    near_miss,
+)
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
 from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
 from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
@@ -22,6 +27,8 @@ from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
 # How long one side waits for the other's lock on a shared SQLite file.
 BUSY_SECONDS = 60
+
+_SIDES = (PYICEBERG_ALONE, SPARK_ALONE)
 
 # PyIceberg's `type` -> the `type` of Iceberg's Spark catalog.
 _SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
@@ -47,7 +54,9 @@ class CatalogSettings:
         java_properties: system properties of Spark's Java, for what Spark has no settings for.
         sqlite_file: the database of a SQLite catalog, or None. Both processes and both languages share it.
         embedded: no ``catalog_properties`` were given.
-        lacking_spark: what was said of the catalog that Spark has nothing for, for people to read.
+        ca_file: certificates in PEM format of authorities that Spark's Java is to trust too.
+        tuning: what was said of the catalog that Spark has nothing for, and need not; for people to read.
+        lacking_spark: the same that Spark would have to have.
         lacking_pyiceberg: the same of PyIceberg.
         unknown: what neither is known to read.
     """
@@ -61,6 +70,8 @@ class CatalogSettings:
     java_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     sqlite_file: Path | None = None
     embedded: bool = False
+    ca_file: str | None = None
+    tuning: tuple[str, ...] = ()
     lacking_spark: tuple[str, ...] = ()
     lacking_pyiceberg: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -78,12 +89,11 @@ class CatalogSettings:
 
     @property
     def differences(self) -> str:
-        """A warning of all that was said of the catalog and does not reach both sides; empty for none."""
+        """A warning of what reaches one side only, which does no harm, or was not understood; or nothing."""
         parts = [
             f"{what} {', '.join(names)}."
             for what, names in (
-                ("Spark has nothing for", self.lacking_spark),
-                ("PyIceberg has nothing for", self.lacking_pyiceberg),
+                ("Spark has nothing for", self.tuning),
                 ("Neither is known to read", self.unknown),
             )
             if names
@@ -91,10 +101,32 @@ class CatalogSettings:
         if not parts:
             return ""
         return (
-            f"`catalog_properties` of the catalog `{self.name}` do not reach Spark and PyIceberg alike, and "
-            f"one of them may be denied what the other may do. {' '.join(parts)} `dbt debug` tells whether "
-            f"both see one catalog; `spark.sql.catalog.{self.name}.…` in spark_config reaches Spark alone."
+            f"`catalog_properties` of the catalog `{self.name}` do not reach Spark and PyIceberg alike. "
+            f"{' '.join(parts)} `dbt debug` tells whether both see one catalog."
         )
+
+    def check(self) -> None:
+        """See whether all that decides who reads and writes what was said to both sides.
+
+        Raises:
+            ProfileError: which properties one side has nothing for.
+        """
+        parts = [
+            f"{what} {', '.join(names)}."
+            for what, names in (
+                ("Spark has nothing for", self.lacking_spark),
+                ("PyIceberg has nothing for", self.lacking_pyiceberg),
+            )
+            if names
+        ]
+        if parts:
+            raise ProfileError(
+                "catalog_properties",
+                f"`catalog_properties` of the catalog `{self.name}` cannot be said to both sides: one would "
+                f"be denied what the other may do, or look elsewhere. {' '.join(parts)} Leave it out, or say "
+                "what each side gets by itself in the mappings `pyiceberg` and `spark` of "
+                "`catalog_properties`.",
+            )
 
     def prepare(self) -> None:
         """Make the folder and the database of a SQLite catalog, in WAL mode, unless they are there.
@@ -132,7 +164,8 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
     """
     if not properties:
         return _embedded(name, base_dir / embedded.FOLDER)
-    given = _given(name, properties)
+    alone = {side: _said_alone(name, side, properties.get(side)) for side in _SIDES}
+    given = _given(name, {key: value for key, value in properties.items() if key not in _SIDES})
     kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
         raise ProfileError(
@@ -147,9 +180,40 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
             f"`catalog_properties` of the catalog `{name}` have `type` and `py-catalog-impl`: PyIceberg "
             "takes one of them, and Spark knows no class of Python. Leave `py-catalog-impl` out.",
         )
-    if kind == "sql":
-        return _sql(name, given)
-    return _settings(name, kind, translate(kind, given), given)
+    settings = _sql(name, given) if kind == "sql" else _settings(name, kind, translate(kind, given), given)
+    if not any(alone.values()):
+        return settings
+    of_spark = {f"spark.sql.catalog.{name}.{key}": value for key, value in alone[SPARK_ALONE].items()}
+    # What Spark alone is told may be what its files are read with, or with which jars.
+    seen_by_spark = {**given, **alone[SPARK_ALONE]}
+    return replace(
+        settings,
+        pyiceberg={**settings.pyiceberg, **alone[PYICEBERG_ALONE]},
+        spark={**settings.spark, **of_spark},
+        bundles=bundles(kind, seen_by_spark),
+        file_io=file_io(kind, seen_by_spark),
+    )
+
+
+def _said_alone(name: str, side: str, said: Any) -> dict[str, Any]:
+    """Return what one side alone gets, as it gets it.
+
+    Raises:
+        ProfileError: it is no mapping.
+    """
+    if said is None:
+        return {}
+    if not isinstance(said, Mapping):
+        raise ProfileError(
+            "catalog_properties",
+            f"`{side}` in `catalog_properties` of the catalog `{name}` is no mapping: it has the properties "
+            "that this side alone gets, each on a line of its own.",
+        )
+    return {
+        str(key): value if isinstance(value, Mapping) else property_text(value)
+        for key, value in said.items()
+        if value is not None
+    }
 
 
 def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,7 +326,7 @@ def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> Cata
             jdbc["jdbc.user"] = address.user
         if address.password:
             jdbc["jdbc.password"] = address.password
-        translation.lacking_spark += [f"`{parameter}` in `uri`" for parameter in address.lacking]
+        translation.tuning += [f"`{parameter}` in `uri`" for parameter in address.lacking]
     translation.spark = {**translation.spark, "uri": uri, **jdbc}
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
@@ -290,6 +354,8 @@ def _settings(name: str, kind: str, translation: Translation, given: Mapping[str
         bundles=bundles(kind, given),
         file_io=file_io(kind, given),
         java_properties=translation.java,
+        ca_file=translation.ca_file,
+        tuning=tuple(translation.tuning),
         lacking_spark=tuple(translation.lacking_spark),
         lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
         unknown=tuple(translation.unknown),

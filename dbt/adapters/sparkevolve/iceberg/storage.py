@@ -33,6 +33,7 @@ STORAGES = {
 }
 # A scheme that is Hadoop's too -> how Spark's settings begin by which Hadoop reads it.
 _HADOOP_SETTINGS = {
+    "s3": "spark.hadoop.fs.s3.",
     "s3a": "spark.hadoop.fs.s3a.",
     "gs": "spark.hadoop.fs.gs.",
     **dict.fromkeys(("abfs", "abfss", "wasb", "wasbs"), "spark.hadoop.fs.azure."),

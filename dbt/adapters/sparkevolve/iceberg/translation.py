@@ -9,6 +9,7 @@ from typing import Any
 
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     BY_RULE,
+    KEY_STORE,
     NOT_IN_PYICEBERG,
     NOT_IN_SPARK,
     QUIET_PYICEBERG,
@@ -18,7 +19,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     SAME_PREFIXES,
     TO_PYICEBERG,
     TO_SPARK,
-    TRUST_STORE,
+    TUNING_OF_PYICEBERG,
 )
 
 _DELEGATION = "header.X-Iceberg-Access-Delegation"
@@ -40,6 +41,8 @@ class Translation:
         pyiceberg: PyIceberg's, by its names; ``auth`` and ``ssl`` are mappings.
         spark: Spark's, by the names below ``spark.sql.catalog.<name>``; without ``type``.
         java: system properties of Spark's Java.
+        ca_file: certificates in PEM format of authorities that Spark's Java is to trust too.
+        tuning: what Spark has nothing for, and which decides only how fast or how often something is done.
         lacking_spark: what Spark has nothing for, each with what to do about it in brackets.
         lacking_pyiceberg: what PyIceberg has nothing for.
         unknown: what neither is known to read; both get it as it is.
@@ -48,6 +51,8 @@ class Translation:
     pyiceberg: dict[str, Any] = field(default_factory=dict)
     spark: dict[str, str] = field(default_factory=dict)
     java: dict[str, str] = field(default_factory=dict)
+    ca_file: str | None = None
+    tuning: list[str] = field(default_factory=list)
     lacking_spark: list[str] = field(default_factory=list)
     lacking_pyiceberg: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
@@ -92,6 +97,9 @@ def _by_table(result: Translation, name: str, value: str) -> None:
     elif name in NOT_IN_SPARK:
         result.pyiceberg[name] = value
         result.lacking_spark.append(_note(name, NOT_IN_SPARK[name]))
+    elif name in TUNING_OF_PYICEBERG:
+        result.pyiceberg[name] = value
+        result.tuning.append(_note(name, TUNING_OF_PYICEBERG[name]))
     elif name in NOT_IN_PYICEBERG:
         result.spark[name] = value
         result.lacking_pyiceberg.append(f"`{name}`")
@@ -248,9 +256,17 @@ def _azure(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
 
 
 def _tls(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
-    if "ssl" in given:
-        result.pyiceberg["ssl"] = given["ssl"]
-        result.lacking_spark.append(_note("ssl", TRUST_STORE))
+    """Java trusts what its trust store has, and shows the certificates of its key store."""
+    if "ssl" not in given:
+        return
+    result.pyiceberg["ssl"] = given["ssl"]
+    bundle = given["ssl"].get("cabundle", True)
+    if not isinstance(bundle, bool):
+        result.ca_file = str(bundle)
+    elif not bundle:
+        result.lacking_spark.append("`ssl.cabundle` of false (name a file with the certificate)")
+    if given["ssl"].get("client"):
+        result.lacking_spark.append(_note("ssl.client", KEY_STORE))
 
 
 def _authentication(result: Translation, kind: str, given: Mapping[str, Any]) -> None:

@@ -21,6 +21,12 @@ ICEBERG_RUNTIMES = {
     "4.1": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",
 }
 _RUNTIME = re.compile(r"iceberg-spark-runtime-[\d.]+_[\d.]+[:-](\d+(?:[.]\d+)*)")
+# What a bundle is made of, by which a user may have brought it in parts: twice it would clash.
+_IN_BUNDLES = {
+    "iceberg-aws-bundle": ("software.amazon.awssdk", "awssdk-", "/bundle-2."),
+    "iceberg-gcp-bundle": ("com.google.cloud:google-cloud-storage", "google-cloud-storage-"),
+    "iceberg-azure-bundle": ("com.azure:azure-storage", "azure-storage-file-datalake-"),
+}
 _BUNDLE = re.compile(r"org[.]apache[.]iceberg:iceberg-(?:aws|gcp|azure)-bundle:[\d.]+")
 # A jar that has not grown for so long is not being written any more.
 _STALLED_SECONDS = 5
@@ -49,13 +55,17 @@ def bundled(bundles: Sequence[str], jars: str) -> list[str]:
 
     Args:
         bundles: their names, such as ``iceberg-aws-bundle``.
-        jars: coordinates and paths of all jars that Spark gets, the runtime among them. A bundle that is one
-            of them already is left out.
+        jars: coordinates and paths of all jars that Spark gets, the runtime among them. A bundle is left out
+            if it is one of them, or if what is in it is.
     """
     runtime = _RUNTIME.search(jars)
     # A runtime that somebody has renamed: the newest bundle fits it as well as any.
     version = runtime[1] if runtime else next(reversed(ICEBERG_RUNTIMES.values())).rpartition(":")[2]
-    return [f"org.apache.iceberg:{name}:{version}" for name in bundles if name not in jars]
+    return [
+        f"org.apache.iceberg:{name}:{version}"
+        for name in bundles
+        if not any(part in jars for part in (name, *_IN_BUNDLES[name]))
+    ]
 
 
 def resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:

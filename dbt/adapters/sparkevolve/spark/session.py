@@ -18,6 +18,7 @@ from dbt.adapters.sparkevolve.spark.java import provide_java
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
 from dbt.adapters.sparkevolve.spark.session_config import session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
+from dbt.adapters.sparkevolve.spark.trust import trust
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,7 +87,7 @@ class SessionRegistry:
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
                 session = _start(config, self._started_with)
-                _set_java_properties(session, settings)
+                _set_java_properties(session, settings, base_dir / embedded.FOLDER)
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, settings)
@@ -212,11 +213,13 @@ def _launch(config: Mapping[str, str]) -> None:
     SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
 
 
-def _set_java_properties(session: "SparkSession", settings: CatalogSettings) -> None:
+def _set_java_properties(session: "SparkSession", settings: CatalogSettings, folder: Path) -> None:
     """Say to Spark's Java what libraries below Iceberg read there alone; it stands on no command line."""
-    jvm: Any = session.sparkContext._jvm
+    gateway: Any = session.sparkContext._gateway
     for name, value in settings.java_properties.items():
-        jvm.java.lang.System.setProperty(name, value)
+        gateway.jvm.java.lang.System.setProperty(name, value)
+    if settings.ca_file is not None:
+        trust(gateway, settings.ca_file, folder)
 
 
 def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:

@@ -11,6 +11,12 @@ from dbt.adapters.sparkevolve.iceberg.storage import is_hadoops
 from dbt.adapters.sparkevolve.spark.jars import bundled, iceberg_runtime, remove_broken_jars, resolved_jars
 from dbt.adapters.sparkevolve.spark.java import user_home
 
+# Spark shows no setting whose name has one of these in it: Spark's own secrets, and those of catalogs, object
+# stores and headers.
+_SECRETS = (
+    "(?i)secret|password|token|access[.-]?key|account[.]key|api[.-]?key|cryption[.-]?key|sse[.]key|credential"
+    "|connection-string|authorization"
+)
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
@@ -61,8 +67,8 @@ def session_config(
         "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # Spark's own, and what catalogs and object stores call their secrets: event logs have the settings.
-        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|credential",
+        # Event logs have the settings.
+        "spark.redaction.regex": _SECRETS,
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{base_dir / embedded.FOLDER / 'spark-warehouse'}",

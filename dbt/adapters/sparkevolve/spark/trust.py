@@ -1,0 +1,88 @@
+"""The authorities whose certificates Spark's Java trusts: its own, and those of the profile."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.sparkevolve.errors import ProfileError
+
+# A trust store holds no secret; Java wants a password to see whether the file is whole.
+_PASSWORD = "changeit"
+_CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
+
+
+def trust(gateway: Any, ca_file: str, folder: Path) -> None:
+    """Have Java trust the authorities in a file as well.
+
+    Java reads no PEM file by itself: a store of its own is made of it and of what Java trusts already, which
+    is what the libraries below Iceberg look at when they connect.
+
+    Args:
+        gateway: py4j's gateway to Java.
+        ca_file: their certificates, in PEM format.
+        folder: where the store is kept.
+
+    Raises:
+        ProfileError: the file cannot be read, or has no certificate.
+    """
+    try:
+        content = Path(ca_file).read_bytes()
+    except OSError as exc:
+        raise ProfileError(
+            "catalog_properties", f"`ssl.cabundle` in `catalog_properties` cannot be read: {exc}."
+        ) from exc
+    jvm = gateway.jvm
+    system = jvm.java.lang.System
+    known = system.getProperty("javax.net.ssl.trustStore")
+    store_file = folder / f"trusted-{hashlib.sha256(content).hexdigest()[:16]}.p12"
+    if known == str(store_file):
+        return
+    own = known or f"{system.getProperty('java.home')}/lib/security/cacerts"
+    password = _characters(gateway, system.getProperty("javax.net.ssl.trustStorePassword") or _PASSWORD)
+    # Java finds out by itself which format such a file has.
+    kind = system.getProperty("javax.net.ssl.trustStoreType") or "JKS"
+    store = jvm.java.security.KeyStore.getInstance(kind)
+    with closing(jvm.java.io.FileInputStream(own)) as stream:
+        store.load(stream, password)
+    both = jvm.java.security.KeyStore.getInstance("PKCS12")
+    both.load(None, None)
+    for alias in _each(jvm.java.util.Collections.list(store.aliases())):
+        if store.isCertificateEntry(alias):
+            both.setCertificateEntry(alias, store.getCertificate(alias))
+    # Beside certificates such files have comments and keys, which Java stumbles over.
+    texts = _CERTIFICATE.findall(content)
+    if not texts:
+        raise ProfileError(
+            "catalog_properties", f"`ssl.cabundle` in `catalog_properties` has no certificate: {ca_file}."
+        )
+    factory = jvm.java.security.cert.CertificateFactory.getInstance("X.509")
+    found = factory.generateCertificates(jvm.java.io.ByteArrayInputStream(b"\n".join(texts)))
+    for number, certificate in enumerate(_each(jvm.java.util.ArrayList(found))):
+        both.setCertificateEntry(f"sparkevolve-{number}", certificate)
+    written = folder / f"{store_file.name}.{os.getpid()}"
+    with closing(jvm.java.io.FileOutputStream(str(written))) as stream:
+        both.store(stream, _characters(gateway, _PASSWORD))
+    written.replace(store_file)
+    system.setProperty("javax.net.ssl.trustStore", str(store_file))
+    system.setProperty("javax.net.ssl.trustStorePassword", _PASSWORD)
+    system.setProperty("javax.net.ssl.trustStoreType", "PKCS12")
+    # What has connected before, such as to download jars, keeps what it trusted then.
+    context = jvm.javax.net.ssl.SSLContext.getInstance("TLS")
+    context.init(None, None, None)
+    jvm.javax.net.ssl.SSLContext.setDefault(context)
+
+
+def _each(items: Any) -> Iterator[Any]:
+    """Yield what is in a list of Java's."""
+    return (items.get(position) for position in range(items.size()))
+
+
+def _characters(gateway: Any, text: str) -> Any:
+    array = gateway.new_array(gateway.jvm.char, len(text))
+    for position, character in enumerate(text):
+        array[position] = character
+    return array
