@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.counts import counted
-from dbt.adapters.sparkevolve.messages import clocks_that_differ, is_log_unsorted, is_out_of_memory
+from dbt.adapters.sparkevolve.messages import (
+    clocks_that_differ,
+    is_log_unsorted,
+    is_metastore_too_new,
+    is_out_of_memory,
+)
 from dbt.adapters.sparkevolve.redaction import clean
 
 if TYPE_CHECKING:
@@ -951,6 +956,11 @@ def _advice(message: str) -> list[str]:
         found.append(
             "Somebody has committed to the table with a clock that was behind, and Iceberg cannot read that. "
             "An older metadata file of the table can be registered in the catalog instead."
+        )
+    if is_metastore_too_new(message):
+        found.append(
+            "The metastore is one of Hive 4, and this Spark's client is one of Hive 2.3, whose calls Hive 4 "
+            "has no more (apache/iceberg #12878). Use a metastore before Hive 4, or a REST catalog."
         )
     return found
 

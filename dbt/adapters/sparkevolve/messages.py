@@ -197,6 +197,11 @@ def is_log_unsorted(message: str) -> bool:
     return _UNSORTED.search(message) is not None
 
 
+def is_metastore_too_new(message: str) -> bool:
+    """Tell whether a metastore has no more what Spark's client of Hive 2.3 calls (Hive 4.0)."""
+    return "Invalid method name: 'get_table'" in message
+
+
 # PyIceberg
 
 

@@ -3,11 +3,15 @@
 from collections.abc import Iterator
 
 import pytest
+from pyiceberg.catalog.hive import HiveCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StructType, TimestampType, TimestamptzType
+from thrift.Thrift import TApplicationException
 
+from dbt.adapters.sparkevolve.errors import StatementError
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.messages import is_metastore_too_new
 from tests.functional.metastore import Hive4Metastore
 
 pytestmark = pytest.mark.servers
@@ -51,3 +55,13 @@ def test_tables_are_found_and_evolve_inside_of_columns_too(server: Hive4Metastor
         ("s", "struct<x:bigint,wall:timestamp,at:timestamp>"),
         ("later", "timestamp"),
     ]
+
+
+def test_hive_4_has_no_get_table(server: Hive4Metastore) -> None:
+    """What Spark's client calls, and PyIceberg by itself."""
+    catalog = HiveCatalog("direct", uri=server.uri)
+    with pytest.raises(TApplicationException) as raised:
+        catalog.load_table("default.t")
+    assert is_metastore_too_new(str(raised.value))
+    error = StatementError(str(raised.value), "select 1")
+    assert "Use a metastore before Hive 4, or a REST catalog." in error.msg
