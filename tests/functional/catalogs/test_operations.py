@@ -47,8 +47,7 @@ def work(scenario: Scenario, version: int, *, stores_defaults: bool, restores: b
     scenario.run()
     ids = scenario.field_ids()
     assert (ids["n_old"], ids["n"], scenario.types()["n"]) == (3, 5, "string")
-    # The rename is done; with it, the letter's value would be one of the old column.
-    scenario.model(text, **config)
+    scenario.model(text, **retired)
     assert "1 dead letter of" in operation(scenario, "replay_dead_letters").log
     columns = ("id", "s", "n_old", "status", "n")
     rows = [

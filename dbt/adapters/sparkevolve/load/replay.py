@@ -280,7 +280,10 @@ class Replay:
 
     def _judge(self, table: LoadedTable) -> "_Judged":
         schema = table.schema()
-        renamed = {fold(new): old for old, new in self._settings.column_renames.items() if "." not in old}
+        # Of a column that was retired and replaced, the one that has its name now is what the model returns.
+        taken = {fold(f.name) for f in schema.fields}
+        renames = self._settings.column_renames.items()
+        renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
         columns = [
             replay.Column(f.name, f.field_type, (f.name, *filter(None, [renamed.get(fold(f.name))])))
             for f in schema.fields
