@@ -46,7 +46,7 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two min
 
 .PHONY: test-thrift
 test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
-	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/types/test_drift.py::test_variant tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice
+	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/types/test_drift.py::test_variant tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice tests/functional/package/test_faults.py::test_jobs_that_are_killed_after_each_step_leave_a_table_that_can_be_loaded
 
 # Servers that speak AWS's protocols, apart from what dbt runs with.
 $(VENV)/servers/.installed: $(VENV)/.installed-dev
@@ -58,6 +58,10 @@ $(VENV)/servers/.installed: $(VENV)/.installed-dev
 .PHONY: test-catalogs
 test-catalogs: $(VENV)/servers/.installed ## Catalogs that take a minute or a download to start: S3, Glue, Hive 4
 	$(BIN)/python -m pytest -m servers tests/functional/catalogs
+
+.PHONY: test-package
+test-package: $(VENV)/.installed-dev ## Tests of the adapter that the dbt package passes too, on stock dbt-spark
+	$(BIN)/python -m pytest --mode package tests/functional/columns/test_added_and_removed.py
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell

@@ -65,7 +65,7 @@
   {% if settings.audits or is_other %}
     {# The model may read what is there, and may fail, so its rows are staged before the old relation goes. #}
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 0) %}
-    {% do sparkevolve.stage(staged, sql) %}
+    {% do sparkevolve.stage(staged, query) %}
     {% do sparkevolve.check_audits_staged(target, staged, query, settings) %}
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}

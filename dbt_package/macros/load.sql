@@ -9,7 +9,7 @@
 
 
 {# The query of the model, checked against its contract if there is one, in names and types that Iceberg can store: `sql`,
-   the stored `fields`, the model's own ones as `returned`, and `notes`. #}
+   the stored `fields`, the model's own ones as `returned`, `notes`, and the `format_version` of the table. #}
 {% macro model_query(target, settings, table=none, version=none) %}
   {% set sql = sparkevolve.compiled_query() %}
   {% if config.get('contract').enforced %}
@@ -17,11 +17,11 @@
     {% set sql = get_select_subquery(sql) %}
   {% endif %}
   {% set fields = sparkevolve.query_fields(target, sql) %}
-  {% set version = version or settings.tblproperties.get('format-version', '2') %}
-  {% set query = sparkevolve.storable_query(
-    sql, fields, table, settings.column_renames, version | trim | int(2) >= 3
-  ) %}
-  {% do query.update({'returned': fields, 'fields': sparkevolve.numbered(query.fields)}) %}
+  {% set version = (version or settings.tblproperties.get('format-version', '2')) | trim | int(2) %}
+  {% set query = sparkevolve.storable_query(sql, fields, table, settings.column_renames, version >= 3) %}
+  {% do query.update({
+    'returned': fields, 'fields': sparkevolve.numbered(query.fields), 'format_version': version
+  }) %}
   {% do query.update({'refusals': sparkevolve.query_refusals(query, settings)}) %}
   {% do return(query) %}
 {% endmacro %}
@@ -210,10 +210,12 @@
 
 {# Evaluate a query once into a table of its own. dbt-spark sends a statement again after a lost connection, so the table
    may be there already, whole. #}
-{% macro stage(staged, sql) %}
+{% macro stage(staged, query) %}
+  {# Variants need format version 3. #}
+  {% set version = "'format-version' = '" ~ query.format_version ~ "', " if query.format_version > 2 else '' %}
   {% do sparkevolve.run_statement(
-    'create or replace table ' ~ staged ~ " using iceberg tblproperties ('sparkevolve.staged-by' = '" ~ invocation_id
-    ~ "', 'write.wap.enabled' = 'false') as\n" ~ sql, 'stage'
+    'create or replace table ' ~ staged ~ ' using iceberg tblproperties (' ~ version ~ "'sparkevolve.staged-by' = '"
+    ~ invocation_id ~ "', 'write.wap.enabled' = 'false') as\n" ~ query.sql, 'stage'
   ) %}
 {% endmacro %}
 
@@ -269,7 +271,7 @@
     {% for text in sparkevolve.schema_change_refusals(target, detected, settings) %}
       {% do exceptions.raise_compiler_error(text) %}
     {% endfor %}
-    {% do sparkevolve.stage(staged, query.sql) %}
+    {% do sparkevolve.stage(staged, query) %}
     {% set batch = sparkevolve.measure(staged, table, query, settings) %}
     {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
     {% if plan.refusals %}

@@ -20,7 +20,9 @@
   {% endif %}
   {% do sparkevolve.check_audits_before(load) %}
   {% set mode = sparkevolve.overwrite_mode(settings) %}
+  {% set mode_before = none %}
   {% if mode is not none %}
+    {% set mode_before = sparkevolve.spark_setting('spark.sql.sources.partitionOverwriteMode') %}
     {% do sparkevolve.run_statement('set spark.sql.sources.partitionOverwriteMode = ' ~ mode) %}
   {% endif %}
   {% set statements = sparkevolve.load_statements(load, written) %}
@@ -28,7 +30,8 @@
     {% do sparkevolve.run_statement(sql, 'main' if loop.last else 'load_' ~ loop.index0) %}
   {% endfor %}
   {% if mode is not none %}
-    {% do sparkevolve.run_statement('reset spark.sql.sources.partitionOverwriteMode') %}
+    {# Not RESET, which would forget what the profile has set for the connection. #}
+    {% do sparkevolve.run_statement('set spark.sql.sources.partitionOverwriteMode = ' ~ (mode_before or 'STATIC')) %}
   {% endif %}
   {% if not load.on_branch %}
     {% do return('done') %}
@@ -263,15 +266,18 @@
 {% endmacro %}
 
 
-{# The snapshots of a table since a load began, by id: `parent`, `operation`, and the number of records `added`. #}
+{# The snapshots of a table since a load began, by id: `parent`, `operation`, the number of records `added`, and whether
+   whole partitions were replaced. #}
 {% macro read_snapshots(load) %}
   {% set found = {} %}
   {% for row in sparkevolve.rows(
-    "select cast(snapshot_id as string), cast(parent_id as string), operation, summary['added-records'] from "
+    "select cast(snapshot_id as string), cast(parent_id as string), operation, summary['added-records'], "
+    ~ "summary['replace-partitions'] from "
     ~ load.target ~ '.snapshots where unix_millis(committed_at) >= ' ~ load.table.base_ms
   ) %}
     {% do found.update({row[0]: {
-      'parent': row[1], 'operation': row[2], 'added': row[3] | int if row[3] is not none else 0
+      'parent': row[1], 'operation': row[2], 'added': row[3] | int if row[3] is not none else 0,
+      'replaces_partitions': row[4] == 'true'
     }}) %}
   {% endfor %}
   {% do return(found) %}
@@ -307,6 +313,11 @@
   {% set inserts = made | selectattr('operation', 'equalto', 'append') | selectattr('added') | list %}
   {% if inserts | length > 1 %}
     {% do return((inserts | length) ~ ' times rows were added on its branch, and one INSERT was sent') %}
+  {% endif %}
+  {# How partitions are overwritten is a setting of the session, which the models of a session of Spark share. #}
+  {% set mode = sparkevolve.overwrite_mode(load.settings) %}
+  {% if mode is not none and made and made[0].replaces_partitions != (mode == 'DYNAMIC') %}
+    {% do return('another model has changed how its session overwrites partitions') %}
   {% endif %}
   {% if load.settings.strategy != 'merge' or not load.plan.unique_key %}
     {% set added = made[0].added if made else 0 %}

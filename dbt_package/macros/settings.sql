@@ -59,6 +59,15 @@
       ) %}
     {% endif %}
   {% endfor %}
+  {% for name, column in model.columns.items() %}
+    {% set meta = column.get('meta') or (column.get('config') or {}).get('meta') or {} %}
+    {% if 'default' in column or 'default' in meta %}
+      {% do exceptions.raise_compiler_error(
+        'The column `' ~ name ~ '` of ' ~ model.unique_id ~ ' has a `default` in its properties. Only dbt-sparkevolve itself '
+        ~ 'stores defaults of columns: leave it out, or run the model with the adapter. Nothing was written.'
+      ) %}
+    {% endif %}
+  {% endfor %}
 {% endmacro %}
 
 

@@ -8,8 +8,11 @@ import pytest
 import yaml
 from dbt.context.base import BaseContext
 from dbt.context.providers import ModelContext
+from dbt_common.clients.jinja import get_environment
+from jinja2 import nodes
 
 from dbt.include.sparkevolve import PACKAGE_PATH
+from tests.functional.package.losses import LOST, TRIED, documented, why_skipped
 from tests.unit.package_macros import PACKAGE, macro_names
 
 FILES = sorted((PACKAGE / "macros").rglob("*.sql"))
@@ -19,6 +22,9 @@ ALL = "\n".join(TEXT.values())
 ADAPTER_METHODS = {"drop_relation", "get_columns_in_relation"}
 # dbt v2 has these three, and dbt-core one more.
 MODULES = {"re", "datetime", "pytz"}
+
+# What dbt hands to macros beside its context's members.
+CONTEXT = {"sparkevolve", "context"}
 
 
 def calls(pattern: str) -> set[str]:
@@ -51,15 +57,39 @@ def test_each_macro_is_called_or_is_for_users() -> None:
     assert set(macro_names()) - called == {"check", "clean_up"}
 
 
-def test_no_macro_has_a_name_of_dbts_own() -> None:
-    # In a hook of the package its own go before what dbt has under a name: `execute` would always be true.
+def dbts_own() -> tuple[set[str], set[str]]:
+    """Return the names that dbt's context has, and those of the macros of dbt and of dbt-spark."""
     own = {*BaseContext._context_members_, *ModelContext._context_members_}
-    macros = Path(dbt.include.spark.__path__[0]).parent
-    texts = [path.read_text(encoding="utf-8") for path in macros.rglob("*.sql")]
+    top = Path(dbt.include.spark.__path__[0]).parent
+    files = [path for name in ("spark", "global_project") for path in (top / name).rglob("*.sql")]
+    texts = [path.read_text(encoding="utf-8") for path in files]
     found = {name for text in texts for name in re.findall(r"\{%-?\s*macro\s+(\w+)\s*\(", text)}
     assert {"execute", "var", "config"} <= own
-    assert "run_query" in found
+    assert {"run_query", "options_clause"} <= found
+    return own, found
+
+
+def test_no_macro_has_a_name_of_dbts_own() -> None:
+    # In a hook of the package its own go before what dbt has under a name: `execute` would always be true.
+    own, found = dbts_own()
     assert set(macro_names()) & (own | found) == set()
+
+
+def test_what_is_used_by_a_bare_name_is_dbts_or_jinjas() -> None:
+    """Dbt v2 refuses a project that has an unknown name in it, also where nothing calls it."""
+    own, found = dbts_own()
+    jinjas = {"range", "dict", "namespace", "loop"}
+    for text in TEXT.values():
+        tree = get_environment().parse(text)
+        # What the package sets or takes as a parameter is its own.
+        names = {name.name for name in tree.find_all(nodes.Name) if name.ctx == "load"}
+        stored = {name.name for name in tree.find_all(nodes.Name) if name.ctx in ("store", "param")}
+        assert names - stored - own - found - jinjas - CONTEXT == set()
+
+
+def test_values_of_models_are_not_asked_for_under_names_that_only_dbt_core_has() -> None:
+    assert calls(r"\bflags\.(\w+)") <= {"FULL_REFRESH", "EMPTY", "LOG_FORMAT"}
+    assert calls(r"\bapi\.(\w+)\.") == {"Relation"}
 
 
 @pytest.mark.parametrize("text", TEXT.values(), ids=list(TEXT))
@@ -75,6 +105,19 @@ def test_what_both_have_is_written_once() -> None:
     shared = (PACKAGE / "macros/shared/detect.sql").read_text(encoding="utf-8")
     adapters = Path(PACKAGE_PATH, "macros/materializations/incremental/schema_change.sql")
     assert adapters.read_text(encoding="utf-8").startswith(shared)
+
+
+def test_what_is_not_run_with_the_package_names_a_loss_of_its_readme() -> None:
+    functional = Path(__file__).parents[1] / "functional"
+    assert set(LOST.values()) <= documented()
+    assert all((functional / folder).is_dir() for folder in LOST)
+    for module in TRIED:
+        assert (functional / module).exists()
+        assert why_skipped(f"tests/functional/{module}::test_x") is None
+    assert why_skipped("tests/functional/seeds/test_seeds.py::test_x") == (
+        "lost with the dbt package: snapshots, seeds, tables, views"
+    )
+    assert why_skipped("tests/functional/types/test_drift.py::test_x") == "not tried with the dbt package"
 
 
 def test_the_guard_runs_before_each_command_that_runs_models() -> None:

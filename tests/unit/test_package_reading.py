@@ -145,8 +145,15 @@ def load(
     }
 
 
-def snapshot(parent: str | None, added: int, operation: str = "append") -> dict[str, Any]:
-    return {"parent": parent, "operation": operation, "added": added}
+def snapshot(
+    parent: str | None, added: int, operation: str = "append", replaces_partitions: bool = False
+) -> dict[str, Any]:
+    return {
+        "parent": parent,
+        "operation": operation,
+        "added": added,
+        "replaces_partitions": replaces_partitions,
+    }
 
 
 def compared(loaded: dict[str, Any], sent: int, **snapshots: dict[str, Any]) -> str:
@@ -180,6 +187,18 @@ def test_an_insert_that_ran_twice_beside_a_delete_of_nothing_is_not_published() 
     assert compared(load(), 2, s2=snapshot("1", 2), s3=snapshot("2", 2)) == (
         "2 times rows were added on its branch, and one INSERT was sent"
     )
+
+
+@pytest.mark.parametrize("partition_by", [[], ["day"]])
+@pytest.mark.parametrize("replaces_partitions", [False, True])
+def test_an_overwrite_in_the_mode_of_another_model_is_not_published(
+    partition_by: list[str], replaces_partitions: bool
+) -> None:
+    """The models of a session share it: all rows would go where those of a few partitions were meant."""
+    loaded = load(settings={"strategy": "insert_overwrite", "partition_by": partition_by})
+    found = compared(loaded, 1, s3=snapshot("1", 2, "overwrite", replaces_partitions))
+    other = "another model has changed how its session overwrites partitions"
+    assert found == ("" if replaces_partitions == bool(partition_by) else other)
 
 
 def test_a_branch_that_is_not_ours_is_not_published() -> None:

@@ -25,11 +25,13 @@ SAME = (
 )
 
 
-def macros(config: dict[str, Any], full_refresh: bool = False, is_empty: bool = False) -> PackageMacros:
+def macros(
+    config: dict[str, Any], full_refresh: bool = False, is_empty: bool = False, **columns: dict[str, Any]
+) -> PackageMacros:
     return PackageMacros(
         {
             "config": config,
-            "model": SimpleNamespace(unique_id=NODE),
+            "model": SimpleNamespace(unique_id=NODE, columns=columns),
             "flags": SimpleNamespace(FULL_REFRESH=full_refresh, EMPTY=is_empty),
         }
     )
@@ -213,6 +215,20 @@ def test_what_only_the_adapter_can_do_is_refused(config: dict[str, Any], message
             by_package(given, False, False)
         assert str(found.value.msg).startswith(message)
         assert str(found.value.msg).endswith("run the model with the adapter. Nothing was written.")
+
+
+@pytest.mark.parametrize(
+    "properties", [{"default": 0}, {"meta": {"default": None}}, {"config": {"meta": {"default": "x"}}}]
+)
+def test_a_default_in_the_properties_of_a_column_is_refused(properties: dict[str, Any]) -> None:
+    others = {"name": "a", "description": "", "meta": {"owner": "x"}, "config": {"meta": {}, "tags": []}}
+    assert macros({}, a=others).incremental_settings(False)["column_renames"] == {}
+    with pytest.raises(CompilationError) as found:
+        macros({}, a=others, n={"name": "n", **properties}).incremental_settings(False)
+    assert str(found.value.msg) == (
+        "The column `n` of model.case.t has a `default` in its properties. Only dbt-sparkevolve itself "
+        "stores defaults of columns: leave it out, or run the model with the adapter. Nothing was written."
+    )
 
 
 def test_every_setting_of_the_adapter_is_known() -> None:

@@ -1,5 +1,8 @@
 """What goes wrong while the package loads: statements that are sent twice, other writers, nodes that fail."""
 
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -164,6 +167,34 @@ def test_another_writer_who_is_faster_is_not_overwritten(
     assert list(table.table().metadata.refs) == ["main"]
 
 
+def test_rows_of_other_partitions_stay_when_the_session_overwrites_all(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """What the models of a session share: another one has said how partitions are overwritten."""
+    if method == "thrift":
+        pytest.skip("each connection has a session of its own")
+    config = {**ADDS, "incremental_strategy": "insert_overwrite", "unique_key": None, "partition_by": "id"}
+    table.sql(f"drop table {table.relation()} purge")
+    table.model("select 1 as id, 'a' as b union all select 2, 'b'", **config)
+    table.run()
+    table.model("select 2 as id, 'c' as b", **config)
+    happened: list[None] = []
+
+    def intrude(send: Callable[[], Any]) -> Any:
+        if not happened:
+            happened.append(None)
+            from pyspark.sql import SparkSession
+
+            SparkSession.builder.getOrCreate().conf.set("spark.sql.sources.partitionOverwriteMode", "static")
+        return send()
+
+    instead(monkeypatch, "INSERT OVERWRITE", intrude)
+    run = table.run()
+    assert happened == [None]
+    assert "another model has changed how its session overwrites partitions" in run.log
+    assert table.rows() == [(1, "a"), (2, "c")]
+
+
 def test_a_roll_back_in_the_last_moment_is_told(table: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     """`fast_forward` moves `main` from any ancestor of the branch, not from the base alone."""
     table.model("select 2 as id, 'c' as b", **ADDS)
@@ -214,3 +245,46 @@ def test_nodes_that_fail_at_each_step_leave_a_table_that_can_be_loaded(
     for name in table.tables():
         if name != "t":
             table.sql(f"drop table {table.relation(name)}")
+
+
+KILLED = """
+import os, signal, sys
+from dbt.adapters.spark.connections import SparkConnectionManager
+from dbt.cli.main import dbtRunner
+
+real = SparkConnectionManager.add_query
+
+def add_query(self, sql, *args, **kwargs):
+    answer = real(self, sql, *args, **kwargs)
+    if sql.rpartition("*/")[2].strip().startswith(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+
+SparkConnectionManager.add_query = add_query
+dbtRunner().invoke(["run", "--profiles-dir", "."])
+"""
+
+
+def test_jobs_that_are_killed_after_each_step_leave_a_table_that_can_be_loaded(
+    table: Scenario, method: str
+) -> None:
+    if method != "thrift":
+        pytest.skip("another process cannot use the session")
+    table.model("select 2 as id, 'c' as b, 1 as n", **ADDS)
+    # The first ALTER TABLE adds the column, the one of the run after it makes the branch.
+    for beginning in ("create or replace", "ALTER TABLE", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL"):
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, beginning],
+            cwd=table.folder,
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stdout
+        found = [row[:2] for row in table.rows()]
+        assert (beginning, found) == (beginning, [(1, "a"), (2, "c" if beginning == "CALL" else "b")])
+    table.run()
+    assert table.rows() == [(1, "a", None), (2, "c", 1)]
+    assert table.schemas() == 2
+    assert table.dbt("run-operation", "sparkevolve.clean_up", "--args", "{hours: -1}").success
+    assert table.tables() == ["t"]

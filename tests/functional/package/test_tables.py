@@ -18,6 +18,17 @@ def test_a_table_of_format_version_3_evolves(project: Scenario) -> None:
     assert project.table("v3").metadata.format_version == 3
     assert project.sql(f"select * from {project.relation('v3')} order by id") == [(1, None, 2), (2, None, 3)]
     assert list(project.table("v3").metadata.refs) == ["main"]
+    # Variants stay what they are, and so do those of the staged batch.
+    project.model("select 2 as id, parse_json('[1]') as v", "v3", **config)
+    project.run("--select", "v3")
+    project.model("select 3 as id, parse_json('{\"a\": null}') as v", "v3", **config)
+    project.run("--select", "v3")
+    rows = f"select id, n, typeof(v), to_json(v) from {project.relation('v3')} order by id"
+    assert project.sql(rows) == [
+        (1, 2, "variant", None),
+        (2, None, "variant", "[1]"),
+        (3, None, "variant", '{"a":null}'),
+    ]
 
 
 def test_descriptions_are_stored_once(project: Scenario) -> None:
@@ -41,6 +52,11 @@ def test_descriptions_are_stored_once(project: Scenario) -> None:
     assert project.docs("told") == {"id": "The key.", "b": "A \\ letter.", "c": "New."}
     # The addition with its description, and the other description.
     assert project.schemas("told") == schemas + 2
+    # A default, which only the adapter stores, is not passed over.
+    columns = [{"name": "id"}, {"name": "c", "config": {"meta": {"default": 0}}}]
+    project.file("models/told.yml", yaml.safe_dump({"models": [{"name": "told", "columns": columns}]}))
+    run = project.fail("--select", "told")
+    assert "The column `c` of model.case.told has a `default` in its properties." in run.message
 
 
 def test_direct_goes_straight_into_the_table(project: Scenario) -> None:

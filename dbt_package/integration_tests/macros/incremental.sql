@@ -1,0 +1,3 @@
+{% materialization incremental, adapter='spark' %}
+  {{ return(sparkevolve.incremental()) }}
+{% endmaterialization %}
