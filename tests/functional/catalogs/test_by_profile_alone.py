@@ -1,4 +1,4 @@
-"""Catalogs by the profile alone: REST with signed requests on S3, and Glue.
+"""Catalogs by the profile alone: REST with signed requests on S3, Glue, and Spark's own in Hive.
 
 dbt runs in a process of its own: Spark gets its jars when it starts, and only then.
 """
@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,25 @@ import pytest
 import yaml
 from pyiceberg.catalog import Catalog, load_catalog
 
+from dbt.adapters.sparkevolve.iceberg.metastore import COMPARES_TYPES
 from tests.functional.harness import PRESERVE
+from tests.functional.metastore import HiveMetastore
 from tests.functional.object_stores import SECRET, Moto, SeaweedFs, program
 
 pytestmark = pytest.mark.servers
 
-# The server, and a program that it needs.
+
+class LenientMetastore(HiveMetastore):
+    """One whose operator lets structs evolve, as has to be before Hive 3."""
+
+    further_settings: Mapping[str, str] = {**HiveMetastore.further_settings, COMPARES_TYPES: "false"}
+
+
+# The server, a program that it needs, and the name of the catalog.
 SERVERS = {
-    "rest-sigv4": (SeaweedFs, "weed"),
-    "glue": (Moto, "moto_server"),
+    "rest-sigv4": (SeaweedFs, "weed", "lake"),
+    "glue": (Moto, "moto_server", "lake"),
+    "spark_catalog": (LenientMetastore, "java", "spark_catalog"),
 }
 
 # Several dbt commands with one Spark; each is a line of JSON on stdin.
@@ -59,17 +69,24 @@ FIRST = (1, 10, AT, {"x": 1, "y": None}, "g", None)
 
 
 @pytest.fixture(params=SERVERS)
-def properties(request: pytest.FixtureRequest, method: str, tmp_path: Path) -> Iterator[dict[str, str]]:
-    """The profile's properties of the catalog."""
+def place(
+    request: pytest.FixtureRequest, method: str, tmp_path: Path
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """The name of a catalog, and the profile's properties of it."""
     if method != "session":
         pytest.skip("a Thrift server has its jars from its operator")
-    pytest.importorskip("boto3")
-    server, needed = SERVERS[request.param]
+    server, needed, name = SERVERS[request.param]
+    if name == "lake":
+        pytest.importorskip("boto3")
     if program(needed) is None:
         pytest.skip(f"needs {needed}")
     (tmp_path / "server").mkdir()
     with server(tmp_path / "server") as running:  # type: ignore[attr-defined]
-        yield running.properties
+        if isinstance(running, HiveMetastore):
+            warehouse = f"file://{running.work_dir}/warehouse"
+            yield name, {"type": "hive", "uri": running.uri, "warehouse": warehouse}
+        else:
+            yield name, running.properties
 
 
 def rows(catalog: Catalog, name: str) -> list[tuple[Any, ...]]:
@@ -78,8 +95,9 @@ def rows(catalog: Catalog, name: str) -> list[tuple[Any, ...]]:
 
 
 def test_every_strategy_by_the_properties_of_pyiceberg_alone(
-    properties: dict[str, str], tmp_path: Path
+    place: tuple[str, dict[str, str]], tmp_path: Path
 ) -> None:
+    catalog_name, properties = place
     project = tmp_path / "project"
     for folder in ("models", "seeds", "snapshots"):
         (project / folder).mkdir(parents=True)
@@ -87,7 +105,7 @@ def test_every_strategy_by_the_properties_of_pyiceberg_alone(
         "type": "sparkevolve",
         "method": "session",
         "schema": "shop",
-        "catalog": "lake",
+        "catalog": catalog_name,
         "catalog_properties": properties,
         "spark_config": {"spark.sql.shuffle.partitions": 1},
     }
