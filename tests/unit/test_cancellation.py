@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.types import IntegerType
 
-from dbt.adapters.sparkevolve.cancellation import Cancellation, abridged
+from dbt.adapters.sparkevolve.cancellation import Cancellation, abridged, stopped
 from dbt.adapters.sparkevolve.errors import RunCancelledError
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -172,6 +172,12 @@ def test_a_publication_that_is_under_way_is_what_the_catalog_says(
         # The catalog may carry it out after it was looked at.
         (
             ConnectionResetError("no answer"),
+            "Whether its rows were published is not known, since the catalog has not answered",
+            None,
+        ),
+        # Over Thrift a table of version 3 is published by a statement.
+        (
+            stopped("CALL lake.system.fast_forward('db.t', 'main', 'b')"),
             "Whether its rows were published is not known, since the catalog has not answered",
             None,
         ),

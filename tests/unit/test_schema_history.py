@@ -1,6 +1,7 @@
 """When each schema of a table was first seen, and who made it."""
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,33 @@ def test_an_older_schema_that_is_current_again_is_so_since_it_came_back(other: C
     ]
     assert history[3]["changes"] == ["dropped `n2` (3) int"]
     assert history[3]["source"] == ""
+
+
+@pytest.mark.parametrize(
+    ("restored_at", "last", "again"),
+    [
+        # The restore is why the schema is the current one.
+        ("1970-01-01T00:00:50+00:00", ("00:50", "run-r"), []),
+        # Others have left it since, and come back to it.
+        ("1970-01-01T00:00:25+00:00", ("00:50", ""), ["1970-01-01T00:00:25+00:00"]),
+        # The record was spoiled.
+        ("yesterday", ("00:50", ""), ["yesterday"]),
+    ],
+)
+def test_a_restore_is_named_for_what_it_brought_back_only(
+    other: Catalog, table: Table, restored_at: str, last: tuple[str, str], again: list[str]
+) -> None:
+    with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("n2")
+    with other.load_table("db.t").transaction() as transaction:
+        transaction.set_properties({"a": "b"})
+    restored = {"restored": ["`n1`"], "restored_by": "run-r", "restored_at": restored_at}
+    text = json.dumps({**json.loads(RECORD), **restored})
+    back = changed(at_times(other.load_table("db.t")), properties={f"{PREFIX}1": text})
+    *_, made, _, current = schema_history(back)
+    assert (current["at"][-11:-6], current["invocation_id"], current["is_current"]) == (*last, True)
+    assert made["schema_id"] == 1
+    assert made["changes"] == [
+        "added `n1` (2) int",
+        *(f"again since {at}, when dbt run run-r restored `n1`" for at in again),
+    ]

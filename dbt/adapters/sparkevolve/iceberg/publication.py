@@ -306,6 +306,8 @@ def publish(
             wanted, made = (properties, claim) if is_atomic(table) else (None, None)
             used = (used_claim, refs[used_claim].snapshot_id) if used_claim is not None else None
             parts = publication(table.metadata, base, branch, head, wanted, made, used)
+            # A statement that is stopped may have been carried out as well.
+            is_unknown = True
             commit_in_time(access, table, *parts, seen_ms)
             return Published.YES
         except RunCancelledError as exc:

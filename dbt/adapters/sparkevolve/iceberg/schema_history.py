@@ -1,6 +1,7 @@
 """All schemas that a table has had, when, and by which run."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from pyiceberg.schema import Schema, index_by_id
@@ -52,19 +53,35 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         # Dropping what the newest schema added brings the one before it back, under its old id. So does a
         # restore of what the newest one lacks, and then it is known who did it.
         back = next(entry for entry in history if entry["is_current"])
-        recorded_back = recorded.get(current.schema_id, record.Entry(current.schema_id))
-        back["changes"] = [c for c in back["changes"] if c not in _put_back(recorded_back)]
+        since_ms = _current_since(table, sightings)
+        restored = recorded.get(current.schema_id)
+        if restored is None or not _is_since_restore(restored, current.schema_id, since_ms, sightings):
+            restored = record.Entry(current.schema_id)
+        back["changes"] = [change for change in back["changes"] if change not in _put_back(restored)]
         history.append(
             {
                 **{key: value for key, value in back.items() if key != "shapes"},
-                "at": recorded_back.restored_at or iso_of(_current_since(table, sightings)) or "",
-                "invocation_id": recorded_back.restored_by,
+                "at": restored.restored_at or iso_of(since_ms) or "",
+                "invocation_id": restored.restored_by,
                 "source": "",
                 "changes": list(schema_changes(previous, current, known)),
             }
         )
         back["is_current"] = False
     return history
+
+
+def _is_since_restore(
+    entry: record.Entry, schema_id: int, since_ms: int, sightings: list[tuple[int, int]]
+) -> bool:
+    """Tell whether a schema is the current one since a restore: others may have left it, and come back."""
+    try:
+        restored_ms = datetime.fromisoformat(entry.restored_at).timestamp() * 1000
+    except ValueError:
+        return False  # no restore, or somebody has spoiled the record
+    # The record is written before its commit, and has whole seconds.
+    after = [at_ms for seen, at_ms in sightings if seen == schema_id and at_ms >= restored_ms]
+    return bool(after) and min(after) == since_ms
 
 
 def _put_back(entry: record.Entry | None) -> list[str]:
