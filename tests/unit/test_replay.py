@@ -38,10 +38,13 @@ def test_a_value_is_read_as_its_text(type_: IcebergType, read: str | None) -> No
     assert (None if found is None else spark_type(found)) == read
 
 
-def test_the_ids_in_a_table_are_read_and_a_spoiled_list_is_none() -> None:
-    assert replay.ids_in('["a", "b"]') == ["a", "b"]
-    for text in ("", "{", "{}", "1", "null"):
-        assert replay.ids_in(text) == []
+def test_what_a_replay_has_published_is_read_back_and_a_spoiled_property_is_nothing() -> None:
+    published = replay.Published("main", 12, ("a", "b"))
+    assert published.text == '{"ref": "main", "snapshot": 12, "ids": ["a", "b"]}'
+    assert replay.published_in(published.text) == published
+    spoiled = ("", "{", "{}", "1", "null", '["a"]', '{"ref": "main", "snapshot": null, "ids": []}')
+    for text in (None, *spoiled):
+        assert replay.published_in(text) is None
 
 
 def test_the_arguments_say_which_letters() -> None:

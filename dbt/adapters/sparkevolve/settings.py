@@ -223,7 +223,7 @@ def _audit_texts(value: Any) -> tuple[str, ...]:
     return tuple(map(_audit, listed))
 
 
-_LIMIT = re.compile(r"([0-9]+)|([0-9]+(?:[.][0-9]+)?) *%")
+_LIMIT = re.compile(r"([0-9]{1,18})|([0-9]+(?:[.][0-9]+)?) *%")
 
 
 def _is_limit(value: object) -> bool:

@@ -105,13 +105,26 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
         f"version as of {before.snapshot_id}"
     )
     scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
-    listed = json.dumps([row[0] for row in ids])
+    loaded = scenario.table().metadata.current_snapshot_id
+    listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
     log = replay(scenario)
     assert "0 dead letters of" in log
     assert "  2 more were loaded by an earlier replay, and are removed now" in log
     assert scenario.rows() == rows
     assert letters(scenario) == []
+    # Not if the table is rolled back after that: then the letters are the only copies of their rows.
+    base = scenario.table().snapshots()[-1].parent_snapshot_id
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t', {base})")
+    log = replay(scenario)
+    assert "2 dead letters of" in log
+    assert "earlier replay" not in log
+    assert scenario.rows() == rows
+    assert letters(scenario) == []
+    loaded = scenario.table().metadata.current_snapshot_id
+    listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
     # Or if the batch is loaded again before that, and the rows that were in are bad ones again.
     scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
@@ -173,7 +186,9 @@ def test_what_another_replay_loads_meanwhile_is_loaded_once(
             scenario.sql(f"delete from {scenario.relation('t_dlt')}")
             return
         change = scenario.table().transaction()
-        change.set_properties({"sparkevolve.replayed": json.dumps(ids)})
+        loaded = scenario.table().metadata.current_snapshot_id
+        published = {"ref": "main", "snapshot": loaded, "ids": ids}
+        change.set_properties({"sparkevolve.replayed": json.dumps(published)})
         change.commit_transaction()
 
     intrude(LoadRunner, "begin_load", other)

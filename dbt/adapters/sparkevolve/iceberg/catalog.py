@@ -309,9 +309,8 @@ class IcebergCatalog:
         return publication.was_published(table, head.snapshot_id if head else None, snapshot_id, base)
 
     def has_lost(self, table: Table, ref: str, snapshot_id: int) -> bool:
-        """Tell whether a branch is known not to have a snapshot's rows: replaced, or rolled back."""
-        head = table.metadata.refs.get(ref)
-        return publication.has_lost(table, head.snapshot_id if head else None, snapshot_id)
+        """Tell whether a branch is known not to have a snapshot's rows; see ``publication.has_lost_in``."""
+        return publication.has_lost_in(table, ref, snapshot_id)
 
     def is_atomic(self, table: Table) -> bool:
         """Tell whether all that a commit changes of a table is changed at once; see ``newer_format``."""

@@ -8,7 +8,7 @@ from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.refs import SnapshotRef
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
 from pyiceberg.table.update import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
@@ -151,6 +151,15 @@ def has_lost(table: Table, head: int | None, snapshot_id: int) -> bool:
             return False
         head = snapshot.parent_snapshot_id
     return head is None
+
+
+def has_lost_in(table: Table, ref: str, snapshot_id: int) -> bool:
+    """Tell whether a branch is known not to have a snapshot's rows: replaced, or rolled back.
+
+    A branch of `spark.wap.branch` may have become `main`, and be gone.
+    """
+    head = table.metadata.refs.get(ref) or table.metadata.refs.get(MAIN_BRANCH)
+    return has_lost(table, head.snapshot_id if head else None, snapshot_id)
 
 
 def was_published(table: Table, head: int | None, snapshot_id: int, base: int | None) -> bool | None:

@@ -64,10 +64,14 @@ class BackfillChecks:
         except DbtRuntimeError as exc:
             raise self._unreadable(argument, str(exc.msg)) from exc
 
-    def _unreadable(self, argument: str, message: str) -> OperationError:
+    def _unreadable(self, argument: str, message: str, *, is_both: bool = False) -> OperationError:
         text = self._given.value if argument == "value" else self._given.where
+        names = f"`{argument}`"
+        if is_both and self._given.where:
+            # Spark has read them together.
+            names, text = "`value` or `where`", f"{text}\nwhere {self._given.where}"
         return OperationError(
-            f"`{argument}` cannot be used as an expression of a row of {self._target}: "
+            f"{names} cannot be used as an expression of a row of {self._target}: "
             f"{_first_line(message)}\nIt is: {text}\nNothing was written."
         )
 
@@ -89,7 +93,7 @@ class BackfillChecks:
         )
         problem = planning_problem("\n".join(str(row[0]) for row in self._spark.rows(f"EXPLAIN {update}")))
         if problem:
-            raise self._unreadable("value", problem)
+            raise self._unreadable("value", problem, is_both=True)
         return found
 
 

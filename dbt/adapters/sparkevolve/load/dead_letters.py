@@ -38,7 +38,7 @@ from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack
+from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack, has_lost_in
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
@@ -198,7 +198,7 @@ class DeadLetters:
 
         Now, while their rows are there: a letter that this run needs is not written if there is one.
         """
-        ids = replay.ids_in(table.properties.get(REPLAYED, "")) if table is not None else []
+        ids = loaded_letters(table) if table is not None else ()
         if ids and self._catalog.find(relation) is not None:
             self._spark.run(branch_statements.refresh_table(str(relation)))
             self._spark.run(replay.delete_letters(str(relation), model, ids))
@@ -479,6 +479,17 @@ class DeadLetters:
             self._catalog.drop_branch(relation, ref)
         except Exception as exc:
             logger.warning(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
+
+
+def loaded_letters(table: LoadedTable) -> Sequence[str]:
+    """Return the ids of the letters that a replay has loaded into a table and, maybe, not removed.
+
+    None if their rows are not there any more, since somebody has rolled the table back.
+    """
+    published = replay.published_in(table.properties.get(REPLAYED))
+    if published is None:
+        return ()
+    return () if has_lost_in(table, published.ref, published.snapshot_id) else published.ids
 
 
 def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:

@@ -1,6 +1,5 @@
 """Dead letters that are loaded again, once the cause is mended: `dbt run-operation replay_dead_letters`."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,7 +25,7 @@ from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.load.batches import drop_branches
-from dbt.adapters.sparkevolve.load.dead_letters import letters_relation
+from dbt.adapters.sparkevolve.load.dead_letters import letters_relation, loaded_letters
 from dbt.adapters.sparkevolve.load.letters import one_line
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
@@ -268,7 +267,7 @@ class Replay:
 
     def _finish_earlier(self, table: LoadedTable) -> int:
         """Remove the letters whose rows another replay has published; return how many there were."""
-        ids = replay.ids_in(table.properties.get(REPLAYED, ""))
+        ids = loaded_letters(table)
         return self._remove(ids) if ids else 0
 
     def _remove(self, ids: Sequence[str]) -> int:
@@ -377,9 +376,12 @@ class Replay:
         settings = self._of_a_replay()
         detected: Mapping[str, Sequence[str]] = {"new": [], "removed": absent}
         load: Load = self._runner.evolve(base, self._target, staged, settings, {}, detected)
-        load.properties = {REPLAYED: json.dumps(list(ids))}
         for number in range(len(load.steps)):
             self._runner.run_step(load, number)
+        head = self._catalog.head(self._target, str(load.branch))
+        if head is not None:
+            published = replay.Published(base.ref, head.snapshot_id, tuple(ids))
+            load.properties = {REPLAYED: published.text}
         self._runner.audit(load)
         return bool(self._runner.publish(load, is_last))
 
@@ -442,10 +444,12 @@ class Replay:
     def _forget(self) -> None:
         """Take the ids of the letters out of the table again, unless some are another replay's."""
         try:
-            listed = self._catalog.load(self._target).properties.get(REPLAYED)
+            table = self._catalog.load(self._target)
+            listed = table.properties.get(REPLAYED)
             if listed is None:
                 return
-            self._remove(replay.ids_in(listed))
+            if ids := loaded_letters(table):
+                self._remove(ids)
             retries = self._settings.commit_retries
             self._catalog.replace_property(self._target, REPLAYED, listed, None, retries)
         except Exception as exc:

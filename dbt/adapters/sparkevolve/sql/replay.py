@@ -48,13 +48,33 @@ def letter_id(alias: str = "") -> str:
     return f"left(sha2(concat_ws('|', {texts}, CAST(unix_micros({of}`loadedAt`) AS string)), 256), 32)"
 
 
-def ids_in(text: str) -> list[str]:
-    """Return the ids in the property of an earlier replay; none if somebody has spoiled it."""
+@dataclass(frozen=True)
+class Published:
+    """What the property of a table says that a replay has published.
+
+    Attributes:
+        ref: the branch of the table.
+        snapshot_id: the snapshot that has the rows.
+        ids: the ids of their letters.
+    """
+
+    ref: str
+    snapshot_id: int
+    ids: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """It as the property has it."""
+        return json.dumps({"ref": self.ref, "snapshot": self.snapshot_id, "ids": self.ids})
+
+
+def published_in(text: str | None) -> Published | None:
+    """Return what is in the property of a replay; None if there is none, or somebody has spoiled it."""
     try:
-        found = json.loads(text or "[]")
-    except ValueError:
-        return []
-    return [str(value) for value in found] if isinstance(found, list) else []
+        found = json.loads(text or "")
+        return Published(str(found["ref"]), int(found["snapshot"]), tuple(map(str, found["ids"])))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def read_as(type_: IcebergType) -> IcebergType | None:
