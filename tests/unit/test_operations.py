@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.errors import OperationError, SettingsConflictError
+from dbt.adapters.sparkevolve.errors import OperationError, SettingsConflictError, VariableError
 from dbt.adapters.sparkevolve.operations import Operations
 
 
@@ -133,6 +133,17 @@ def test_the_settings_of_a_node_are_checked_when_they_are_asked_for() -> None:
     assert (found.settings.unique_key, found.settings.partition_by) == (("id",), ("day",))
     batches = {"incremental_strategy": "microbatch", "event_time": "at"}
     assert OPERATIONS.node_named(graph(node("b", config=batches)), "b").settings.event_time == "at"
+    columns = {
+        "status": {"name": "status", "meta": {}, "default": "'new'"},
+        "state": {"name": "state", "meta": {"default": 7}},
+        "note": {"name": "note"},
+    }
+    of_columns = node("c", config={"column_defaults": {"note": None}}) | {"columns": columns}
+    settings = OPERATIONS.node_named(graph(of_columns), "c", "true").settings
+    assert settings.defaults == {"status": "'new'", "state": 7, "note": None}
+    assert settings.frozen_for == "model.shop.c"
+    with pytest.raises(VariableError, match="sparkevolve_freeze_schema"):
+        _ = OPERATIONS.node_named(graph(of_columns), "c", "perhaps").settings
     dropping = {"on_schema_change": "sync_all_columns"}
     found = OPERATIONS.node_named(graph(node("wrong", config=dropping)), "wrong")
     assert str(found.relation) == "`lake`.`sales`.`wrong`"

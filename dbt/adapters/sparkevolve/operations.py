@@ -153,22 +153,44 @@ class NamedNode:
         relation: its table, which need not be there.
         config: its configuration, by name.
         columns: what the properties file says of its columns, by name.
+        freezes_schema: dbt's variable `sparkevolve_freeze_schema`, unchecked.
     """
 
     unique_id: str
     relation: SparkEvolveRelation
     config: dict[str, Any]
     columns: Mapping[str, Mapping[str, Any]]
+    freezes_schema: object = False
 
     @cached_property
     def settings(self) -> IncrementalSettings:
         """Its settings, as a run of it would have them, but for the window of a microbatch.
 
         Raises:
+            VariableError: whether schemas are frozen is neither true nor false.
             ModelSettingError: a value cannot be one.
             SettingsConflictError: settings contradict each other.
         """
-        return IncrementalSettings.from_config(self.config, self.unique_id, is_running=False)
+        return IncrementalSettings.from_config(
+            self.config,
+            self.unique_id,
+            is_running=False,
+            freezes_schema=self.freezes_schema,
+            columns={name: _Column(given, given.get("meta") or {}) for name, given in self.columns.items()},
+        )
+
+
+@dataclass(frozen=True)
+class _Column:
+    """What the properties of a node say of a column, as dbt's ``graph`` has it.
+
+    Attributes:
+        extra: all of it: what dbt has no field for stands beside what it has one for.
+        meta: its ``meta``.
+    """
+
+    extra: Mapping[str, Any]
+    meta: Mapping[str, Any]
 
 
 class Operations:
@@ -230,7 +252,7 @@ class Operations:
         )
         return f"{what}: --args '{{{example}}}'."
 
-    def node_named(self, graph: Mapping[str, Any], name: str) -> NamedNode:
+    def node_named(self, graph: Mapping[str, Any], name: str, freezes_schema: object = False) -> NamedNode:
         """Return the node of the project that a user has named.
 
         Args:
@@ -238,6 +260,7 @@ class Operations:
             name: its name, with its package (``package.orders``) where several have one of that name; of a
                 versioned model, the latest version's, or another's as in ``orders.v1``. dbt's id of it will
                 do, too.
+            freezes_schema: dbt's variable `sparkevolve_freeze_schema`.
 
         Raises:
             OperationError: there is none, there are several, or it has no table.
@@ -265,6 +288,7 @@ class Operations:
             ),
             node["config"],
             node.get("columns") or {},
+            freezes_schema,
         )
 
     def _unknown(self, name: str, nodes: Iterable[Mapping[str, Any]]) -> str:

@@ -255,3 +255,51 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         assert f"  {path} were left out of 1: not in the table, and on_schema_change is `ignore`\n" in log
     assert scenario.tables() == ["t", "t_dlt"]
     assert sorted(row[0] for row in scenario.rows()) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(scenario: Scenario) -> None:
+    """Defaults of the properties file, one without a time zone, and a column that is NOT NULL."""
+    columns = [{"name": "status", "default": "'new'"}]
+    scenario.file("models/schema.yml", json.dumps({"models": [{"name": "t", "columns": columns}]}))
+    table = "id int, amount int not null, status string, at timestamp"
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    scenario.sql(
+        f"create table {scenario.relation()} ({table}) using iceberg tblproperties ('format-version' = '3')"
+    )
+    config: dict[str, Any] = {
+        **ROUTED,
+        "pad_with": "default",
+        "column_defaults": {"at": "TIMESTAMP '2024-01-31 12:00:05'"},
+        "audits": [{"sql": "status is not null", "severity": "row"}],
+    }
+    scenario.model("select id, amount from values (2, '20'), (3, 'x'), (4, 'y') as s(id, amount)", **config)
+    scenario.run()
+    before = [field.write_default for field in scenario.table().schema().fields]
+    assert before[2] == "new"
+    assert before[3] is not None
+    ((_, _, _, at),) = scenario.rows()
+    for number, amount in ((3, "30"), (4, None)):
+        payload = base64.b64encode(json.dumps({"id": number, "amount": amount}).encode()).decode()
+        scenario.sql(
+            f"update {scenario.relation('t_dlt')} set payload = '{payload}' "
+            f"where messageId = '{{\"id\":{number}}}'"
+        )
+    run = scenario.dbt(
+        "run-operation",
+        "replay_dead_letters",
+        *("--args", "{model: t}", "--vars", "{sparkevolve_freeze_schema: true}"),
+    )
+    assert run.success, run.message
+    assert run.warnings == []
+    assert scenario.rows() == [(2, 20, "new", at), (3, 30, "new", at)]
+    assert [row["failureReason"] for row in letters(scenario)] == [
+        "`amount`: NULL, and the column is NOT NULL"
+    ]
+    schema = scenario.table().schema()
+    assert schema.find_field("amount").required
+    assert [field.write_default for field in schema.fields] == before
+    assert "1 dead letter of" in replay(scenario)
+    assert (4, None, "new", at) in scenario.rows()
+    schema = scenario.table().schema()
+    assert [field.write_default for field in schema.fields] == before
+    assert not schema.find_field("amount").required

@@ -17,7 +17,9 @@ from dbt.adapters.sparkevolve.errors import (
     PublishConflictError,
     RunCancelledError,
 )
+from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
@@ -167,6 +169,7 @@ class Replay:
         runner: loads batches.
         running: what has to be given back at the end.
         node: the model.
+        settings: the model's.
         arguments: what is wanted.
     """
 
@@ -177,6 +180,7 @@ class Replay:
         runner: Loads,
         running: Node,
         node: NamedNode,
+        settings: IncrementalSettings,
         arguments: Arguments,
     ) -> None:
         self._catalog = catalog
@@ -186,9 +190,9 @@ class Replay:
         self._target = node.relation
         # `model.package.name`, and `.v1` behind it.
         self._model_name = node.unique_id.split(".")[2]
-        self._settings = node.settings
+        self._settings = settings
         self._arguments = arguments
-        self._letters = letters_relation(node.relation, node.settings)
+        self._letters = letters_relation(node.relation, settings)
 
     def run(self) -> Replayed:
         """Load what can be loaded, and remove it from the dead letters; or count, for a plan.
@@ -284,7 +288,12 @@ class Replay:
         renames = self._settings.column_renames.items()
         renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
         columns = [
-            replay.Column(f.name, f.field_type, (f.name, *filter(None, [renamed.get(fold(f.name))])))
+            replay.Column(
+                f.name,
+                f.field_type,
+                (f.name, *filter(None, [renamed.get(fold(f.name))])),
+                self._padded(f),
+            )
             for f in schema.fields
         ]
         staged = self._stage(
@@ -302,7 +311,8 @@ class Replay:
         source = Schema(
             *(NestedField(f.field_id, f.name, type_ or StringType(), required=False) for f, type_ in read)
         )
-        members = conversions(schema, source, Policy(relax_not_null=self._settings.relax_not_null))
+        may_relax = self._settings.relax_not_null and not self._settings.frozen_for
+        members = conversions(schema, source, Policy(relax_not_null=may_relax))
         own = {LETTER: StringType(), CHUNK: IntegerType(), LOADED: LongType(), ABSENT: StringType()}
         judgement = dead_letters.Judgement(
             f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
@@ -314,6 +324,14 @@ class Replay:
             audits=self._settings.row_audits,
         )
         return _Judged(str(staged), judgement, str(self._stage(judgement.judged())), schema)
+
+    def _padded(self, f: NestedField) -> DefaultValue | None:
+        """Return what letters without a column get in it, which is what they are judged by; None for NULL."""
+        if self._is_keyed and fold(f.name) in set(map(fold, self._settings.unique_key)):
+            return None
+        pads = self._settings.pad_with == "default"
+        policy = Policy(defaults=self._settings.defaults, pad_with_default=pads, keep_defaults=True)
+        return ColumnDefaults(policy).of_padded((f.name,), f.name, f)
 
     def _load(self, judged: "_Judged", found: Replayed) -> None:
         for reason, number in self._spark.rows(judged.reasons):
@@ -395,6 +413,8 @@ class Replay:
             publish="branch",
             on_schema_change="ignore",
             add_columns=False,
+            # Rows are padded with the model's defaults; to change those of the table is for a run.
+            keep_defaults=True,
             column_renames={},
             tblproperties={},
             on_bad_rows="fail",

@@ -42,6 +42,7 @@ from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
+from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
 from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
@@ -441,7 +442,8 @@ class LoadRunner:
             OperationError: it cannot be done, and why.
         """
         arguments = ReplayArguments(**{name: value for name, value in given.items() if name != "model"})
-        return Replay(self._catalog, self._spark, self, self._node, node, arguments).run()
+        settings = with_instants(node.settings, self._spark)
+        return Replay(self._catalog, self._spark, self, self._node, node, settings, arguments).run()
 
     def note_shape(self, load: Load) -> None:
         """Record a new shape, and no backfill, after a load that went straight into the table."""

@@ -21,9 +21,11 @@ from pyiceberg.types import (
     StringType,
     StructType,
     TimestampType,
+    UUIDType,
 )
 
-from dbt.adapters.sparkevolve.evolution.conversions import decimal_text
+from dbt.adapters.sparkevolve.evolution.conversions import decimal_text, lossless
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql.dml import enclosed
@@ -186,11 +188,13 @@ class Column:
         name: its name.
         type: its type.
         keys: the names under which letters may have it, in any case.
+        padded: the default that a letter without it gets; None for NULL.
     """
 
     name: str
     type: IcebergType
     keys: tuple[str, ...]
+    padded: DefaultValue | None = None
 
     @property
     def _entry(self) -> str:
@@ -201,12 +205,21 @@ class Column:
         """The SQL of its value, in the type that ``read_as`` says."""
         type_ = read_as(self.type)
         if isinstance(type_, StringType):
-            return _as_text_of(self._entry, self.type)
+            read, default = _as_text_of(self._entry, self.type), self._default
+            return read if default is None else f"CASE WHEN {self.is_absent} THEN {default} ELSE {read} END"
         if isinstance(type_, BinaryType):
             return f"try_to_binary({self._entry}.value, 'base64')"
         if type_ is None:
             return "CAST(NULL AS string)"
         return f"from_json({self._entry}.value, {string_literal(spark_type(type_))})"
+
+    @property
+    def _default(self) -> str | None:
+        if self.padded is None:
+            return None
+        if isinstance(self.type, StringType | UUIDType):
+            return self.padded.sql
+        return lossless(self.padded.sql, self.type, StringType())
 
     @property
     def unknown(self) -> str | None:

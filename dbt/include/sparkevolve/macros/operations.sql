@@ -20,5 +20,5 @@
 
 {# Return the model, snapshot or seed of a name: its `relation`, its checked `settings`, its `config`, its `unique_id`. #}
 {% macro sparkevolve__node_named(name) %}
-  {% do return(adapter.operations().node_named(graph, name)) %}
+  {% do return(adapter.operations().node_named(graph, name, var('sparkevolve_freeze_schema', false))) %}
 {% endmacro %}
