@@ -356,7 +356,10 @@ class DeadLetters:
         )
         base = self._catalog.base(relation, lambda: self._spark.setting("spark.wap.branch"))
         outcome, _ = self._on_branch(relation, base, delete, _MOST_BUILT_ON, used_claim=published.claim)
-        return outcome == Published.YES
+        if outcome == Published.NOTHING_NEW:
+            # Somebody has removed them, and only the claim is left.
+            self._drop(relation, published.claim)
+        return outcome != Published.MOVED
 
     def leave(self) -> None:
         """Leave the letters where they are, whatever the node ends with: its rows may be visible."""
