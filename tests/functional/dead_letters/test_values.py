@@ -282,6 +282,8 @@ def test_a_payload_has_each_value_as_it_was(scenario: Scenario) -> None:
     assert [tuple(row) for row in shown] == [('{"order_id":3}', reason, 3, "?")]
 
 
+ONE, TWO, LONG_NAME = "1.500000000000000001", "1.500000000000000002", "n" * 50_001
+NESTED = '"s":{"a":{"b":1.5},"c":1}'
 # Payloads of rows, and whether a person would call them the same.
 SAME: list[tuple[str, str, bool]] = [
     ('{"id":7,"v":"x"}', '{"v":"x","ID":"7"}', True),
@@ -299,6 +301,21 @@ SAME: list[tuple[str, str, bool]] = [
     ('{"a":{"c":[1]},"b":true}', '{"b":"true","a":{"c":[1]}}', True),
     ('{"a":"\\"é"}', '{"a":"\\"é"}', True),
     ("no JSON", "no JSON", True),
+    ('{"a":"x\\ny","b":1}', '{"b":1,"a":"x\\ny"}', True),
+    ('{"a":"\\"x.y\\\\","b":1,"s":{"a":"q"}}', '{"A":"\\"x.y\\\\","s":{"a":"q"},"b":1,"c":null}', True),
+    ('{"a":"","b":1}', '{"b":1}', False),
+    ('{"a":"null"}', '{"a":null}', False),
+    ('{"a":1,"A":2}', '{"a":2,"A":1}', False),
+    # Where a decimal is read as a double, its digits are looked for, and not found at another place.
+    (f'{{"a":{ONE},"s":{{"a":1.5,"c":1}}}}', f'{{"a":{TWO},"s":{{"a":1.5,"c":1}}}}', False),
+    (f'{{"a":{ONE},"s":[{{"a":1.5,"c":1}}]}}', f'{{"a":{TWO},"s":[{{"a":1.5,"c":1}}]}}', False),
+    (f'{{"a":{ONE},"s":{{"a":"1.5","c":1}}}}', f'{{"a":{TWO},"s":{{"a":"1.5","c":1}}}}', False),
+    (f'{{"a":{{"b":{ONE}}},{NESTED}}}', f'{{"a":{{"b":{TWO}}},{NESTED}}}', False),
+    (f'{{"a\\\\b":{ONE},"a\\b":1.5}}', f'{{"a\\\\b":{TWO},"a\\b":1.5}}', False),
+    ('{"a":1E-7}', '{"a":1.0000000000000000000001E-7}', False),
+    (f'{{"a":{"9" * 37}1}}', f'{{"a":{"9" * 37}2}}', False),
+    # Spark reads no more than 50000 characters of a name, and what comes before it.
+    (f'{{"a":1,"m":{{"{LONG_NAME}":1}}}}', f'{{"a":1,"m":{{"{LONG_NAME}":2}}}}', False),
 ]
 
 

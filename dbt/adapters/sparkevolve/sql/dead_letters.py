@@ -23,6 +23,9 @@ from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclose
 # Of a batch that has been judged: a row's id as a letter, NULL in a good row; its payload, and its reasons.
 ID, PAYLOAD, REASONS = "sparkevolve_letter_id", "sparkevolve_letter_payload", "sparkevolve_letter_reasons"
 _ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
+# Of a text in JSON Spark reads no more characters.
+_LONGEST_READ = 20_000_000
+_QUOTING = string_literal('"\\')
 _KEEP_NULLS = "map('ignoreNullFields', 'false')"
 
 COLUMNS = {
@@ -346,46 +349,84 @@ def insert_letters(
         f"SELECT `id`, `payload`, array_join(`reasons`, '; ') AS `reason`, {same_row('`payload`')} AS `row`\n"
         f"FROM (\n{letters}\n) AS `found`"
     )
+    old = (
+        f"SELECT {same_row('`payload`')} AS `row`\nFROM {table}\n"
+        f"WHERE `modelName` = {string_literal(model)} AND {_may_be_of(letters)}"
+    )
     return (
         f"INSERT INTO {table} ({', '.join(map(quote, names))})\nSELECT\n  {items}\nFROM (\n"
         "  SELECT *, row_number() OVER (PARTITION BY `row` ORDER BY `id`) AS `number`\n"
         f"  FROM (\n{batch}\n) AS `batch`\n) AS `new`\n"
-        "LEFT JOIN (\n"
-        f"  SELECT {same_row('`payload`')} AS `row`, count(*) AS `number`\n"
-        f"  FROM {table}\n  WHERE `modelName` = {string_literal(model)}\n"
-        f"  GROUP BY {same_row('`payload`')}\n) AS `old`\n"
-        "ON `new`.`row` = `old`.`row`\n"
+        f"LEFT JOIN (\n  SELECT `row`, count(*) AS `number` FROM (\n{old}\n) AS `older` GROUP BY `row`\n"
+        ") AS `old`\n"
+        "ON `new`.`row` <=> `old`.`row`\n"
         "WHERE `old`.`number` IS NULL OR `new`.`number` > `old`.`number`"
     )
 
 
+def _may_be_of(letters: str) -> str:
+    """Return the condition that a letter may be one of some letters, which takes no look at payloads.
+
+    Of two letters whose ids are the values of the same columns, the ids of the same row have the same
+    characters: only their order and what is quoted may differ.
+    """
+
+    def names(id_: str) -> str:
+        return f"array_sort(transform(json_object_keys({id_}), name -> lower(name)))"
+
+    def characters(id_: str) -> str:
+        return f"array_sort(split(translate(lower({id_}), {_QUOTING}, ''), ''))"
+
+    found = f"FROM (\n{letters}\n) AS `found`"
+    return (
+        # Ids of other columns, or hashes of rows, tell nothing.
+        f"(NOT coalesce({names('`messageId`')} = (SELECT max({names('`id`')}) {found}), false)\n"
+        f"    OR {characters('`messageId`')} IN (SELECT {characters('`id`')} {found}))"
+    )
+
+
 def same_row(payload: str) -> str:
-    """Return the SQL of a text that two payloads have in common if they are the same row to a person.
+    """Return the SQL of a text that two payloads have in common only if they are the same row to a person.
 
     That is: the same values, whichever types, order and case of names the columns have; a column with NULL is
-    like none. Where Spark does not read each value back as it is written, the payload stands for itself.
+    like none. Where it is not certain what was written, the payload stands for itself.
     """
     json = f"CAST(try_to_binary({payload}, 'base64') AS string)"
-    # Each value ends in a comma then. In a text a quote has a backslash before it, so nothing inside of one
-    # looks like the begin of a value.
-    listed = f"concat(left({json}, length({json}) - 1), ',')"
+    # What has a longer text or name than Spark takes it may read in part. In what is listed each value ends
+    # in a comma.
+    row = (
+        "named_struct('names', json_object_keys(json), 'listed', concat(left(json, length(json) - 1), ','), "
+        "'entries', map_entries(from_json(json, 'map<string,string>')))"
+    )
+    # In a text a quote has a backslash before it, so nothing inside of one looks like the begin of a value; a
+    # field of a struct that has the column's name does.
     begin = "concat('\"', entry.key, '\":')"
-    bare = f"instr({listed}, concat({begin}, entry.value, ',')) > 0"
-    quoted = f"instr({listed}, concat({begin}, '\"', entry.value, '\",')) > 0"
-    # Spark has read 1.50 as 1.5; inside of a struct there may be another value of this name.
-    is_once = f"length({listed}) - length(replace({listed}, {begin}, '')) = length({begin})"
-    number = f"substring_index(substring({listed}, instr({listed}, {begin}) + length({begin})), ',', 1)"
+    begins_text = f"concat({begin}, '\"')"
+    is_text = f"instr(row.listed, {begin}) > 0 AND instr(replace(row.listed, {begins_text}, ''), {begin}) = 0"
+    is_once = f"length(row.listed) - length(replace(row.listed, {begin}, '')) = length({begin})"
+    rest = f"substring(row.listed, instr(row.listed, {begin}) + length({begin}))"
+    number = f"substring_index({rest}, ',', 1)"
     is_number = f"{number} RLIKE '^-?[0-9]+([.][0-9]+)?([eE][-+]?[0-9]+)?$'"
-    text = f"CASE WHEN {bare} OR {quoted} THEN entry.value WHEN {is_once} AND {is_number} THEN {number} END"
-    entries = (
-        f"filter(map_entries(from_json({json}, 'map<string,string>')), entry -> entry.value IS NOT NULL)"
+    # Spark reads each number with a fraction or an exponent as a double, which has fewer digits, and then a
+    # point: all else is read as it is written. Of a name with a backslash no begin is looked for.
+    value = (
+        "CASE WHEN instr(entry.value, '.') = 0 THEN entry.value "
+        f"WHEN instr(entry.key, char(92)) > 0 THEN NULL WHEN {is_text} THEN entry.value "
+        f"WHEN {is_once} THEN CASE WHEN {is_number} THEN {number} "
+        f"WHEN startswith({rest}, concat(entry.value, ',')) THEN entry.value END END"
     )
-    pair = f"named_struct('name', lower(entry.key), 'value', {text})"
-    pairs = f"transform({entries}, entry -> {pair})"
-    return (
-        f"CASE WHEN forall({pairs}, pair -> pair.value IS NOT NULL)\n"
-        f"    THEN to_json(array_sort({pairs})) ELSE {payload} END"
+    pair = f"named_struct('name', lower(entry.key), 'value', {value})"
+    pairs = f"transform(filter(row.entries, entry -> entry.value IS NOT NULL), entry -> {pair})"
+    is_certain = (
+        "forall(pairs, pair -> pair.value IS NOT NULL) "
+        "AND size(array_distinct(transform(pairs, pair -> pair.name))) = size(pairs)"
     )
+    # A lambda of one call binds what would be evaluated each time that it is named.
+    rows = f"transform(array({json}), json -> {row})"
+    is_read = f"length(row.listed) <= {_LONGEST_READ} AND size(row.entries) = size(row.names)"
+    read = f"transform({rows}, row -> CASE WHEN {is_read} THEN {pairs} END)"
+    text = f"transform({read}, pairs -> CASE WHEN {is_certain} THEN to_json(array_sort(pairs)) END)[0]"
+    return f"coalesce({text}, {payload})"
 
 
 def times_of_letters(table: str, letters: str, *, model: str, times: Iterable[int]) -> str:
