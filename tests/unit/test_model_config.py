@@ -269,3 +269,25 @@ def test_a_model_is_told_of_settings_that_its_strategy_passes_over(
         f"`merge_update_columns` has no effect with the incremental_strategy {strategy}: it is for merge."
     ]
     assert without_effect({**given, "materialized": "table"}) == []
+
+
+def test_settings_under_meta_count_in_what_has_no_effect() -> None:
+    def said(own: dict[str, object], **given: object) -> list[str]:
+        return without_effect({"materialized": "incremental", "meta": {"sparkevolve": own}, **given})
+
+    assert said({"on_bad_rows": "dead_letter"}, dead_letter_limit="5%") == []
+    assert said({"incremental_strategy": "merge"}, unique_key="id", merge_update_columns=["a"]) == []
+    assert said({"unique_key": "id", "dead_letter_limit": 1}, on_bad_rows="dead_letter") == []
+    assert said({"on_bad_rows": None}, on_bad_rows="dead_letter", dead_letter_limit=1) == [
+        "`dead_letter_limit` has no effect without `on_bad_rows: dead_letter`: a bad row fails the run."
+    ]
+    assert said({"merge_update_columns": ["a"]}) == [
+        "`merge_update_columns` has no effect with the incremental_strategy append: it is for merge."
+    ]
+    assert without_effect({"materialized": "incremental", "meta": {"sparkevolve": [1]}}) == []
+
+
+def test_settings_under_meta_are_checked_of_every_node() -> None:
+    own: dict[str, object] = {"tblproperties": {"sparkevolve.told": "x"}}
+    with pytest.raises(ModelConfigError, match="Properties with this prefix are kept by sparkevolve itself"):
+        check("model.p.m", {}, [], {"materialized": "table", "meta": {"sparkevolve": own}})

@@ -1,5 +1,6 @@
 """Variables of a run: what turns them on, and what is said of those that nobody reads."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -47,6 +48,10 @@ def test_what_means_neither_is_refused(word: object, shown: str) -> None:
         ("sparkevovle_plan_only", "sparkevolve_plan_only"),
         ("sparkevolve_only_plan", "sparkevolve_plan_only"),
         ("sparkevolve_verbose", None),
+        ("sparkevolve_source_schema", None),
+        ("sparkevolve_frozen_schemas", "sparkevolve_freeze_schema"),
+        ("spark_evolve_freeze_schema", "sparkevolve_freeze_schema"),
+        ("sparkevolve_plan", None),
     ],
 )
 def test_a_variable_that_nobody_reads_is_told_of_once(name: str, meant: str | None) -> None:
@@ -65,3 +70,34 @@ def test_a_variable_that_the_project_reads_is_its_own() -> None:
     assert checks({name: 1}).unread_variables(graph) == []
     assert checks({name: 1}, "x", f'{{% if var("{name}") %}}').unread_variables({}) == []
     assert len(checks({name: 1}, f"{name}_more '{name}s'").unread_variables({})) == 1
+
+
+@pytest.mark.parametrize("name", ["sparkevolved_catalog", "plan_only", "freeze_schema", "full_refresh_plan"])
+def test_a_variable_that_is_not_like_ours_is_nobody_elses_business(name: str) -> None:
+    assert checks({name: 1}).unread_variables({}) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("models/sources.yml", """- {name: raw, schema: "{{ var('sparkevolve_days') }}"}"""),
+        ("models/m.yaml", """enabled: '{{ var( ''sparkevolve_days'', true) }}'"""),
+        ("dbt_project.yml", r'+enabled: "{{ var(\"sparkevolve_days\") }}"'),
+        ("models/disabled.sql", "{{ config(enabled=var('sparkevolve_days', false)) }} select 1"),
+        ("dbt_packages/other/models/m.yml", "x: \"{{ var('sparkevolve_days') }}\""),
+    ],
+)
+def test_a_variable_that_a_file_of_the_project_reads_is_its_own(tmp_path: Path, file: str, text: str) -> None:
+    def said() -> list[str]:
+        variables = {"sparkevolve_days": 1}
+        return Checks(cast("Spark", None), {}, variables, lambda: [tmp_path]).unread_variables({})
+
+    for other in ("dbt_project.yml", "target/run/m.sql", ".git/m.sql"):
+        place = tmp_path / other
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text if place.suffix == ".sql" else "vars: {'sparkevolve_days': 1}")
+    assert len(said()) == 1
+    place = tmp_path / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    assert said() == []

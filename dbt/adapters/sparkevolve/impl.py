@@ -38,7 +38,14 @@ from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
 from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import ICEBERG, SETTINGS, STRATEGIES, IncrementalSettings, of_flags
+from dbt.adapters.sparkevolve.settings import (
+    ICEBERG,
+    SETTINGS,
+    STRATEGIES,
+    IncrementalSettings,
+    of_flags,
+    own_first,
+)
 from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
@@ -94,6 +101,11 @@ class SparkEvolveAdapter(SparkAdapter):
         # `dbt debug` has no variables of a project.
         of_project = getattr(getattr(config, "vars", None), "vars", None) or {}
         self._unchecked_variables = {**of_project, **(getattr(config, "cli_vars", None) or {})}
+
+    def _project_folders(self) -> list[Path]:
+        """Return where the project and its packages are."""
+        projects = (getattr(self.config, "dependencies", None) or {}).values()
+        return [Path(project.project_root) for project in (self.config, *projects)]
 
     # Around each node
 
@@ -161,7 +173,10 @@ class SparkEvolveAdapter(SparkAdapter):
     def checks(self) -> Checks:
         """Return what is checked before a node builds anything."""
         return Checks(
-            self._spark, getattr(self.get_macro_resolver(), "macros", {}), self._unchecked_variables
+            self._spark,
+            getattr(self.get_macro_resolver(), "macros", {}),
+            self._unchecked_variables,
+            self._project_folders,
         )
 
     @available.parse(lambda: _NOTHING)
@@ -244,7 +259,8 @@ class SparkEvolveAdapter(SparkAdapter):
             column_docs: the descriptions of its columns.
             config: dbt's object of the node's configuration, for ``commit_retries``.
         """
-        retries = SETTINGS["commit_retries"].value(config, config.model.unique_id)
+        node = config.model.unique_id
+        retries = SETTINGS["commit_retries"].value(own_first(config, node), node)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
         stored = self.catalog.set_docs(relation, comment, docs, retries)

@@ -1,10 +1,11 @@
 """What a model's configuration may hold: no near misses of settings, and no values that cannot be one."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dbt.adapters.sparkevolve.errors import ModelConfigError
-from dbt.adapters.sparkevolve.settings import DOCUMENTED, Strategy, strategy_of
+from dbt.adapters.sparkevolve.settings import DOCUMENTED, OWN_META, Strategy, strategy_of
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean, is_slip
 
 # Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
@@ -113,8 +114,9 @@ def without_effect(config: Mapping[str, Any]) -> list[str]:
     """Return what to say of the settings of a node that only other adapters or strategies know.
 
     Args:
-        config: the node's configuration, by name.
+        config: the node's configuration, by name; what stands under ``meta.sparkevolve`` goes first.
     """
+    config = _own_first(config)
     given = [name for name, value in config.items() if value is not None and value != []]
     found = settings_without_effect(given)
     if config.get("materialized") == "incremental":
@@ -126,6 +128,13 @@ def without_effect(config: Mapping[str, Any]) -> list[str]:
                 if name in ("dead_letter_suffix", "dead_letter_limit")
             ]
     return found
+
+
+def _own_first(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a configuration as ``settings.own_first`` does, by name and unchecked."""
+    meta = config.get("meta")
+    own = meta.get(OWN_META) if isinstance(meta, Mapping) else None
+    return ChainMap(dict(own), config) if isinstance(own, Mapping) else config  # type: ignore[arg-type]
 
 
 def misspelt_keys(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -203,11 +212,12 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
         node: its id, for messages.
         given: what the user has set that is no field of dbt's own configuration.
         fields: the names of those fields.
-        config: all of the configuration, by name.
+        config: all of the configuration, by name; what stands under ``meta.sparkevolve`` goes first.
 
     Raises:
         ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
     """
+    config = _own_first(config)
     known = {*KNOWN, *_OTHERS, *FOREIGN, *fields}
     for name in given:
         near = None if name in known or name in _OWN or name.startswith("_") else closest(name, known)

@@ -42,13 +42,16 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(
     yaml_model = {"name": "in_yaml", "config": {"commit_retry": 5}}
     columns = [{"name": "id", "defualt": 1, "description": "x", "data_tests": [], "meta": {"mine": 1}}]
     models = [yaml_model, {"name": "foreign", "columns": columns}]
-    scenario.file("models/m.yml", yaml.safe_dump({"models": models}))
+    schema = "{{ var('sparkevolve_raw_schema', 'raw') }}"
+    sources = [{"name": "raw", "schema": schema, "tables": [{"name": "r"}]}]
+    scenario.file("models/m.yml", yaml.safe_dump({"models": models, "sources": sources}))
     scenario.file("seeds/s.csv", "id\n1\n")
     scenario.write_project(
         models={"case": {"sub": {"+full_refresh_schemas": "keep"}}}, seeds={"+tbl_properties": {"a": "b"}}
     )
     # A text that means no plans nothing, and to dbt a misspelt variable is one that nobody reads.
-    given = '{sparkevolve_plan_only: "false", sparkevolve_freze_schema: true, mine: 1, sparkevolve: {a: 1}}'
+    given = '{sparkevolve_plan_only: "false", sparkevolve_freze_schema: true, mine: 1, sparkevolve: {a: 1}, '
+    given += "sparkevolve_raw_schema: x}"
     run = scenario.dbt("build", "--vars", given)
     found = messages(run)
     assert (

@@ -1,7 +1,8 @@
 """What is checked of a node before it builds anything."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -18,7 +19,14 @@ from dbt.adapters.sparkevolve.messages import is_grant_unknown
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import splitting
-from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, PLAN_ONLY, is_on, is_quoted_in, unread
+from dbt.adapters.sparkevolve.variables import (
+    FREEZE_SCHEMA,
+    PLAN_ONLY,
+    is_on,
+    is_quoted_in,
+    is_read_in,
+    unread,
+)
 
 _PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
 # First words of statements that change no table, view or file.
@@ -35,14 +43,20 @@ class Checks:
         spark: where the node runs.
         macros: all macros of the project by id, as dbt's manifest has them.
         variables: the variables that are given and were not looked at yet, by name.
+        folders: returns where the project and its packages are.
     """
 
     def __init__(
-        self, spark: Spark, macros: Mapping[str, Any], variables: dict[str, Any] | None = None
+        self,
+        spark: Spark,
+        macros: Mapping[str, Any],
+        variables: dict[str, Any] | None = None,
+        folders: Callable[[], Iterable[Path]] = lambda: (),
     ) -> None:
         self._spark = spark
         self._macros = macros
         self._variables = {} if variables is None else variables
+        self._folders = folders
 
     def unread_variables(self, graph: Mapping[str, Any]) -> list[str]:
         """Return what to say, once, of variables that look like ours and that nobody reads.
@@ -54,7 +68,10 @@ class Checks:
         def is_read(name: str) -> bool:
             nodes = (str(node.get("raw_code") or "") for node in graph.get("nodes", {}).values())
             macros = (str(macro.macro_sql) for macro in self._macros.values())
-            return is_quoted_in(name, nodes) or is_quoted_in(name, macros)
+            if is_quoted_in(name, nodes) or is_quoted_in(name, macros):
+                return True
+            # Those of sources, of configurations and of disabled models are in no node.
+            return any(is_read_in(name, folder) for folder in self._folders())
 
         given = dict(self._variables)
         self._variables.clear()

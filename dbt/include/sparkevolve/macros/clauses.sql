@@ -76,9 +76,9 @@
 
 {% macro sparkevolve__options_clause() %}
   {%- set options = dict(sparkevolve__config('options') or {}) -%}
-  {%- if sparkevolve__config('file_format') == 'hudi' and config.get('unique_key') -%}
-    {%- do options.setdefault('primaryKey', sparkevolve__as_list(config.get('unique_key')) | join(',')) -%}
-    {%- set warning = adapter.clauses().other_primary_key(options, config.get('unique_key')) -%}
+  {%- if sparkevolve__config('file_format') == 'hudi' and sparkevolve__config('unique_key') -%}
+    {%- do options.setdefault('primaryKey', sparkevolve__as_list(sparkevolve__config('unique_key')) | join(',')) -%}
+    {%- set warning = adapter.clauses().other_primary_key(options, sparkevolve__config('unique_key')) -%}
     {%- if warning -%}
       {%- do exceptions.warn(model.unique_id ~ ': ' ~ warning) -%}
     {%- endif -%}
