@@ -46,6 +46,13 @@ def test_many_values_are_several_queries() -> None:
     ]
 
 
+def test_a_text_that_spark_would_read_no_row_of_is_refused() -> None:
+    fits = "\N{GRINNING FACE}" * 10_000_000
+    assert len(values_queries(["a"], ["string"], [[1], [fits]], 1000)) == 2
+    with pytest.raises(ValueError, match="A value has 10000001 characters, and at most 10000000 "):
+        values_queries(["a"], ["string"], [[fits + "x"]], 1000)
+
+
 @pytest.mark.parametrize("row", [[1], [1, 2, 3]])
 def test_a_row_of_another_length_than_the_table_is_never_written(row: list[int]) -> None:
     with pytest.raises((ValueError, IndexError)):

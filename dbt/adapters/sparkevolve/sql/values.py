@@ -10,6 +10,9 @@ from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 
 # Between rows, so that a statement has no line of megabytes.
 _JOINT = ",\n"
+# Spark's reader of JSON takes a text of at most 20,000,000 UTF-16 units, of which a character has two at the
+# most, and returns NULL for the whole document otherwise. The reader of seeds stops far below that.
+_LONGEST_TEXT = 10_000_000
 
 
 def values_queries(
@@ -26,6 +29,9 @@ def values_queries(
         types: the Spark SQL type of each column.
         rows: None, bool, numbers, dates, times and texts.
         characters: how long a query's text of JSON may be; a longer row has a query of its own.
+
+    Raises:
+        ValueError: a text is so long that Spark would return no row for it.
     """
     booleans = [any(isinstance(row[index], bool) for row in rows) for index in range(len(columns))]
     values = (
@@ -44,6 +50,11 @@ def _json_texts(rows: Sequence[Sequence[Any]], width: int, characters: int) -> I
     length = 0
     for row in rows:
         texts = [_text(value) for _, value in zip(range(width), row, strict=True)]
+        longest = max((len(text) for text in texts if text is not None), default=0)
+        if longest > _LONGEST_TEXT:
+            raise ValueError(
+                f"A value has {longest} characters, and at most {_LONGEST_TEXT} can be written in a query."
+            )
         line = json.dumps(texts, ensure_ascii=False, separators=(",", ":"))
         if lines and length + len(line) > characters:
             yield f"[{_JOINT.join(lines)}]"
