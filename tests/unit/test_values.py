@@ -12,13 +12,22 @@ def query(select: str, literal: str) -> str:
     return f"SELECT {select}\nFROM (SELECT explode(from_json({literal}, 'array<array<string>>')) AS r)"
 
 
+def cast(number: int, name: str, type_: str, value: str = "") -> str:
+    text, quoted = f"r[{number}]", f"`{name}`"
+    reason = f"'The value of column {quoted} is no {type_}: '"
+    found = f"TRY_CAST({value or text} AS {type_})"
+    failed = f"raise_error(concat({reason}, {text}))"
+    return f"CASE WHEN {text} IS NOT NULL THEN coalesce({found}, {failed}) END AS {quoted}"
+
+
 def test_values_are_cast_each_to_the_type_of_its_column() -> None:
     rows = [(1, "a", None, None, False), (Decimal("2"), None, date(2024, 1, 31), True, None)]
     types = ["bigint", "string", "date", "boolean", "int"]
     assert values_queries(["a", "b`c", "d", "e", "f"], types, rows, 1000) == [
         query(
-            "CAST(r[0] AS bigint) AS `a`, CAST(r[1] AS string) AS `b``c`, CAST(r[2] AS date) AS `d`, "
-            "CAST(CAST(r[3] AS boolean) AS boolean) AS `e`, CAST(CAST(r[4] AS boolean) AS int) AS `f`",
+            f"{cast(0, 'a', 'bigint')}, CAST(r[1] AS string) AS `b``c`, {cast(2, 'd', 'date')}, "
+            f"{cast(3, 'e', 'boolean', 'CAST(r[3] AS boolean)')}, "
+            f"{cast(4, 'f', 'int', 'CAST(r[4] AS boolean)')}",
             '\'[["1","a",null,null,"false"],\n["2",null,"2024-01-31","true",null]]\'',
         )
     ]
@@ -34,7 +43,7 @@ def test_a_text_that_a_setting_may_change_is_in_hex() -> None:
 def test_no_values() -> None:
     """Columns and their types stay."""
     assert values_queries(["a", "b"], ["int", "date"], [], 1000) == [
-        query("CAST(r[0] AS int) AS `a`, CAST(r[1] AS date) AS `b`", "'[]'")
+        query(f"{cast(0, 'a', 'int')}, {cast(1, 'b', 'date')}", "'[]'")
     ]
 
 
@@ -42,7 +51,7 @@ def test_many_values_are_several_queries() -> None:
     rows = [[1], [22], [333333], [4], [5]]
     texts = ['[["1"],\n["22"]]', '[["333333"]]', '[["4"],\n["5"]]']
     assert values_queries(["a"], ["int"], rows, 11) == [
-        query("CAST(r[0] AS int) AS `a`", f"'{text}'") for text in texts
+        query(cast(0, "a", "int"), f"'{text}'") for text in texts
     ]
 
 

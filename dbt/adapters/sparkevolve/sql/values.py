@@ -1,6 +1,7 @@
 """Plain values in SQL: a query of rows, as a seed has them, and the literal of one value."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -8,6 +9,7 @@ from typing import Any
 
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 
+_IS_TEXT = re.compile(r"\s*(string|varchar|char|character)\b", re.IGNORECASE)
 # Between rows, so that a statement has no line of megabytes.
 _JOINT = ",\n"
 # Spark's reader of JSON takes a text of at most 20,000,000 UTF-16 units, of which a character has two at the
@@ -35,7 +37,7 @@ def values_queries(
     """
     booleans = [any(isinstance(row[index], bool) for row in rows) for index in range(len(columns))]
     values = (
-        f"CAST({f'CAST(r[{index}] AS boolean)' if is_boolean else f'r[{index}]'} AS {type_}) AS {quote(name)}"
+        f"{_converted(f'r[{index}]', name, type_, is_boolean)} AS {quote(name)}"
         for index, (name, type_, is_boolean) in enumerate(zip(columns, types, booleans, strict=True))
     )
     select = "SELECT " + ", ".join(values)
@@ -43,6 +45,16 @@ def values_queries(
         f"{select}\nFROM (SELECT explode(from_json({string_literal(text)}, 'array<array<string>>')) AS r)"
         for text in _json_texts(rows, len(columns), characters)
     ]
+
+
+def _converted(text: str, name: str, type_: str, is_boolean: bool) -> str:
+    """Return the SQL of a text in a column's type, which fails if it has no such value, ANSI mode or not."""
+    value = f"CAST({text} AS boolean)" if is_boolean else text
+    if _IS_TEXT.match(type_):
+        return f"CAST({value} AS {type_})"
+    reason = string_literal(f"The value of column {quote(name)} is no {type_}: ")
+    problem = f"raise_error(concat({reason}, {text}))"
+    return f"CASE WHEN {text} IS NOT NULL THEN coalesce(TRY_CAST({value} AS {type_}), {problem}) END"
 
 
 def _json_texts(rows: Sequence[Sequence[Any]], width: int, characters: int) -> Iterator[str]:
