@@ -29,7 +29,7 @@
   {% for row in sparkevolve.rows('show tables in ' ~ schema) %}
     {% set parts = row[1].split('__dbt_tmp_') %}
     {% if parts | length > 1 and modules.re.match('[0-9a-f]{12}$', parts[-1])
-          and (identifier is none or row[1] == identifier[:200] ~ '__dbt_tmp_' ~ parts[-1]) %}
+          and (identifier is none or row[1] | lower == (identifier[:200] ~ '__dbt_tmp_' ~ parts[-1]) | lower) %}
       {% do found.append(api.Relation.create(schema=schema, identifier=row[1])) %}
     {% endif %}
   {% endfor %}

@@ -47,10 +47,12 @@
   {% if relation.is_iceberg %}
     {% do return(true) %}
   {% endif %}
+  {# What is told of the table comes after its columns, of which one may be called so. #}
+  {% set providers = [''] %}
   {% for row in sparkevolve.rows('describe extended ' ~ relation) if row[0] == 'Provider' %}
-    {% do return(row[1] | lower == 'iceberg') %}
+    {% do providers.append(row[1]) %}
   {% endfor %}
-  {% do return(false) %}
+  {% do return(providers | last | lower == 'iceberg') %}
 {% endmacro %}
 
 
@@ -72,6 +74,13 @@
   {% if existing_relation is not none %}
     {% do sparkevolve.warn_of_replacement(target, existing_relation, query) %}
     {% if is_other %}
+      {# What Spark or the catalog does not take is to be seen while the old relation is there. #}
+      {% set trial = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 'trial') %}
+      {% do sparkevolve.drop_staged(trial) %}
+      {% do sparkevolve.run_statement(
+        sparkevolve.create_statement(trial, sql ~ ' where false', false, settings, with_location=false)
+      ) %}
+      {% do sparkevolve.drop_staged(trial) %}
       {% do adapter.drop_relation(existing_relation) %}
     {% endif %}
   {% endif %}
@@ -98,7 +107,7 @@
 
 {# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
    connection: a table that was not there is made once all the same. #}
-{% macro create_statement(target, sql, replace, settings) %}
+{% macro create_statement(target, sql, replace, settings, with_location=true) %}
   {% set properties = dict(sparkevolve.default_properties(settings.tblproperties), **settings.tblproperties) %}
   {% set pairs = [] %}
   {% for name, value in properties.items() %}
@@ -107,7 +116,7 @@
   {% do return(
     'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg\n' ~ options_clause()
     ~ '\ntblproperties (' ~ pairs | join(', ') ~ ')\n' ~ sparkevolve.partition_clause(settings) ~ '\n'
-    ~ location_clause() ~ '\n' ~ comment_clause() ~ '\nas\n' ~ sql
+    ~ (location_clause() if with_location else '') ~ '\n' ~ comment_clause() ~ '\nas\n' ~ sql
   ) %}
 {% endmacro %}
 
