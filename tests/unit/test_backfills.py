@@ -132,8 +132,10 @@ def test_a_full_refresh_that_was_published_forgets_the_position(
     noted = backfills.read({name: str(text)}, 2)
     assert noted is not None
     published = answers({11: answer})
+    # One that goes straight into the table, and has not happened, may be under way.
+    there = begun if snapshot else replace(begun, refreshes=noted.refreshes)
     if is_forgotten is False:
-        assert noted.settled(head, published) == begun
+        assert noted.settled(head, published) == there
     else:
         assert noted.settled(head, published) is None
     doubling = replace(noted, only_null=False)
@@ -142,8 +144,64 @@ def test_a_full_refresh_that_was_published_forgets_the_position(
             doubling.settled(head, published)
     else:
         assert doubling.settled(head, published) == (
-            None if is_forgotten else replace(begun, only_null=False)
+            None if is_forgotten else replace(there, only_null=False)
         )
+
+
+def test_a_full_refresh_beside_a_backfill_stays_noted_until_it_has_happened() -> None:
+    begun = backfills.begun(REQUEST, ("9",), 8)
+    (name, text), *_ = backfills.refreshed({"sparkevolve.backfill.2": begun.text}, None, 8).items()
+    properties = {name: str(text)}
+    assert backfills.awaited(properties, 2, 8) == (backfills.Refresh(None, 8),)
+    assert backfills.awaited(properties, 2, 9) == backfills.awaited({}, 2, 8) == ()
+    assert backfills.awaited({name: "{}"}, 2, 8) == ()
+    noted = backfills.read(properties, 2)
+    assert noted is not None
+
+    # Two batches are published after the note was made, the second one in two commits.
+    def filled(before: backfills.Position, snapshot: int) -> backfills.Position:
+        then = before.advanced(("1",), 1, finished=False, at="", invocation_id="")
+        return then.published(snapshot, then.refreshes)
+
+    before = filled(noted, 9)
+    there, published = filled(before, 10), answers({10: True})
+    for position, head in ((noted, 8), (before, 9), (there, 10)):
+        assert position.refreshes == (backfills.Refresh(None, head),)
+        assert position.settled(head, published) == position
+    between = before.trying(10, there, 9)
+    assert between.settled(9, answers({})) == between
+    assert between.settled(10, published) == there
+
+    # The full refresh, or anybody else.
+    assert there.settled(11, published) is None
+    with pytest.raises(UnknownPosition, match="a full refresh"):
+        replace(there, only_null=False).settled(11, published)
+
+
+def test_a_full_refresh_that_has_failed_takes_its_note_back() -> None:
+    begun = backfills.begun(REQUEST, ("9",), 8)
+    one, two = begun.refreshing(None, 8), begun.refreshing(None, 8).refreshing(None, 8)
+    other = begun.refreshing(5, 8)
+    texts = {2: one.text, 3: two.text, 4: begun.text, 5: other.text, 6: "{}"}
+    properties = {backfills.property_of(field_id): text for field_id, text in texts.items()}
+    assert backfills.withdrawn(properties, 8) == {
+        "sparkevolve.backfill.2": begun.text,
+        "sparkevolve.backfill.3": one.text,
+    }
+    assert backfills.withdrawn(properties, 9) == {}
+
+
+def test_a_full_refresh_removes_all_positions_but_those_of_its_own_rows() -> None:
+    texts = {
+        2: backfills.begun(REQUEST, ("9",), 8).text,
+        3: backfills.begun(REQUEST, ("9",), 11).text,
+        4: backfills.begun(REQUEST, ("9",), None).text,
+        5: "{}",
+    }
+    properties = {backfills.property_of(field_id): text for field_id, text in texts.items()}
+    assert backfills.replaced(
+        {**properties, f"{backfills.PREFIX}x": "", "y": ""}, lambda snapshot: snapshot > 10
+    ) == (dict.fromkeys(f"sparkevolve.backfill.{n}" for n in (2, 4, 5, "x")))
 
 
 def test_a_restore_forgets_a_position_whose_rows_may_be_null_again() -> None:

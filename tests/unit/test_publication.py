@@ -3,9 +3,11 @@
 import threading
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
 from pyiceberg.types import DecimalType, IcebergType, IntegerType, LongType, StringType
 
@@ -184,6 +186,37 @@ def test_a_snapshot_descends_from_itself_and_from_each_one_before(
     assert [published(7, second), published(7, second, first), published(7, second, 7)] == [None, None, False]
 
 
+def test_the_rows_of_a_full_refresh_are_told_from_those_before(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base = lake.base(target, no_wap)
+    table = other.load_table("db.t")
+
+    def written(*, overwrites: bool) -> int:
+        rows = pa.Table.from_pylist([{"id": 1}], schema=table.schema().as_arrow())
+        with table.transaction() as commit:
+            producer = (
+                commit.update_snapshot().overwrite() if overwrites else commit.update_snapshot().fast_append()
+            )
+            with producer as update:
+                for task in table.scan().plan_files() if overwrites else ():
+                    update.delete_data_file(task.file)
+                files = _dataframe_to_data_files(table.metadata, rows, table.io, update.commit_uuid)
+                for file in files:
+                    update.append_data_file(file)
+        assert table.metadata.current_snapshot_id is not None
+        return table.metadata.current_snapshot_id
+
+    before, refresh, after = (written(overwrites=overwrites) for overwrites in (False, True, False))
+    now = lake.load(target)
+    assert base.head is not None
+    assert [lake.is_since_overwrite(now, base, n) for n in (base.head, before, refresh, after, 7)] == [
+        *(False, False, True, True, False)
+    ]
+    # Nothing is known of one that came before the base.
+    assert not lake.is_since_overwrite(now, lake.base(target, no_wap), after)
+
+
 # Publishing
 
 
@@ -215,15 +248,19 @@ def test_properties_are_set_in_the_commit_that_publishes_or_not_at_all(
     base = lake.base(target, no_wap)
     loaded(other, "b", 2, max_ref_age_ms=HOUR)
     before = len(lake.load(target).metadata.metadata_log)
-    assert lake.publish(target, base, "b", 0, properties={"p": "1"}) == Published.YES
+    # They follow from those that the table has then.
+    with other.load_table("db.t").transaction() as meanwhile:
+        meanwhile.set_properties({"q": "x"})
+    outcome = lake.publish(target, base, "b", 0, properties=lambda now: {"p": "1" + now.get("q", "")})
+    assert outcome == Published.YES
     table = lake.load(target)
-    assert (table.properties["p"], len(table.metadata.metadata_log)) == ("1", before + 1)
+    assert (table.properties["p"], len(table.metadata.metadata_log)) == ("1x", before + 2)
 
     base = lake.base(target, no_wap)
     loaded(other, "b", 3, max_ref_age_ms=HOUR)
     append(other.load_table("db.t"), [{"id": 9}])
-    assert lake.publish(target, base, "b", 4, properties={"p": "2"}) == Published.MOVED
-    assert lake.load(target).properties["p"] == "1"
+    assert lake.publish(target, base, "b", 4, properties=lambda now: {"p": "2"}) == Published.MOVED
+    assert lake.load(target).properties["p"] == "1x"
 
 
 def test_a_property_is_set_while_rows_and_property_are_as_they_were(

@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.sparkevolve.evolution import backfills
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
+from dbt.adapters.sparkevolve.load.steps import Steps
 from tests.functional.backfill.test_backfill import (
     ORDERS,
     filled,
@@ -94,6 +97,80 @@ def test_a_full_refresh_forgets_where_it_is_however_it_commits(scenario: Scenari
     assert values(scenario, "status") == dict.fromkeys(range(1, 6))
     filled(scenario, **status)
     assert values(scenario, "status") == {n: f"s{n}" for n in range(1, 6)}
+    assert position(scenario, "status") is None
+
+    scenario.run("--full-refresh")
+    if publish == "direct":
+        _beside_a_full_refresh(scenario, status)
+    else:
+        name = backfills.property_of(scenario.field_ids()["status"])
+        # A position that has come since the run began, such as of a batch without rows.
+        begun = backfills.begun(REQUEST, ("5",), scenario.table().metadata.refs["main"].snapshot_id)
+        with pytest.MonkeyPatch.context() as patch:
+            happened = intrude_with(patch, IcebergCatalog, "publish", lambda: _set(scenario, name, begun))
+            scenario.run("--full-refresh")
+        assert happened
+        assert position(scenario, "status") is None
+
+
+REQUEST = backfills.Request("`status`", "'x'", "", ("id",), only_null=True, key=("1",))
+
+
+def _set(scenario: Scenario, name: str, there: backfills.Position) -> None:
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('{name}' = '{there.text}')")
+
+
+def _beside_a_full_refresh(scenario: Scenario, status: dict[str, Any]) -> None:
+    """One that goes straight into the table, while batches are published; one of them is."""
+
+    def head() -> int:
+        return int(scenario.table().metadata.refs["main"].snapshot_id)
+
+    def note() -> None:
+        ((name, text),) = backfills.refreshed(scenario.table().properties, None, head()).items()
+        scenario.sql(f"alter table {scenario.relation()} set tblproperties ('{name}' = '{text}')")
+
+    def refreshes() -> Any:
+        there = position(scenario, "status")
+        return there and there["refreshes"]
+
+    filled(scenario, **status, max_batches=1)
+    # Its note is made while a batch is filled, and it ends before it removes the position.
+    with pytest.MonkeyPatch.context() as patch:
+        happened = intrude_with(patch, IcebergCatalog, "publish", note)
+        filled(scenario, **status, max_batches=1)
+    assert happened
+    assert refreshes() == [{"snapshot": None, "base": head()}]
+    nothing = f"select id, amount, cast(null as string), n, day from {scenario.relation()}"
+    scenario.sql(f"insert overwrite {scenario.relation()} {nothing}")
+    assert "5 rows in 3 batches" in filled(scenario, **status)
+    assert values(scenario, "status") == {n: f"s{n}" for n in range(1, 6)}
+
+    def fail() -> None:
+        assert refreshes() == [{"snapshot": None, "base": head()}]
+        raise DbtRuntimeError("no room")
+
+    scenario.run("--full-refresh")
+    filled(scenario, **status, max_batches=1)
+    with pytest.MonkeyPatch.context() as patch:
+        happened = intrude_with(patch, Steps, "run", fail)
+        assert "no room" in scenario.fail("--full-refresh").message
+    assert happened
+    assert refreshes() == []
+
+    def fill() -> None:
+        (name,) = (name for name in scenario.table().properties if name.startswith(backfills.PREFIX))
+        there = backfills.read(scenario.table().properties, int(name.removeprefix(backfills.PREFIX)))
+        assert there is not None
+        scenario.sql(f"update {scenario.relation()} set status = 's' where id in (3, 4)")
+        then = there.advanced(("4",), 2, finished=False, at="", invocation_id="")
+        _set(scenario, name, then.published(head(), there.refreshes))
+
+    with pytest.MonkeyPatch.context() as patch:
+        happened = intrude_with(patch, Steps, "run", fill)
+        scenario.run("--full-refresh")
+    assert happened
+    assert values(scenario, "status") == dict.fromkeys(range(1, 6))
     assert position(scenario, "status") is None
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -149,8 +149,16 @@ class Position:
             at=at,
             invocation_id=invocation_id,
             tried=(),
-            refreshes=(),
         )
+
+    def published(self, snapshot: int, awaited: Iterable[Refresh]) -> "Position":
+        """Return the position after a batch whose commit was a compare-and-swap of the table's branch.
+
+        Args:
+            snapshot: what the commit has published.
+            awaited: full refreshes that had not happened when it was made; see ``awaited``.
+        """
+        return replace(self, snapshot=snapshot, refreshes=tuple(replace(n, base=snapshot) for n in awaited))
 
     def trying(self, snapshot: int, then: "Position", base: int | None = None) -> "Position":
         """Return this position with the note that ``snapshot`` is about to be published, and what is then.
@@ -171,7 +179,8 @@ class Position:
         """Return the position as it is, whichever of the snapshots that were noted was published.
 
         Where nobody knows that any more, a batch that fills what is NULL can be done once more, and so can
-        all of them.
+        all of them. A full refresh that goes straight into the table and has not happened may be under way:
+        its note stays.
 
         Args:
             head: what the table's branch is at.
@@ -189,6 +198,7 @@ class Position:
                 return None
             if None in answers:
                 raise UnknownPosition("a full refresh")
+        waiting = tuple(replace(note, base=head) for note in self.refreshes if note.snapshot is None)
         is_unknown = False
         for note in reversed(self.tried):
             answer = was_published(note.snapshot, self.snapshot if note.base is None else note.base)
@@ -201,19 +211,19 @@ class Position:
                     finished=note.finished,
                     snapshot=note.snapshot,
                     tried=(),
-                    refreshes=(),
+                    refreshes=waiting,
                 )
             is_unknown = is_unknown or answer is None
         if is_unknown and not self.only_null:
             raise UnknownPosition("its last batch")
-        return replace(self, refreshes=())
+        return replace(self, refreshes=waiting)
 
-    @staticmethod
-    def _was_refreshed(note: Refresh, head: int | None, was_published: WasPublished) -> bool | None:
+    def _was_refreshed(self, note: Refresh, head: int | None, was_published: WasPublished) -> bool | None:
         if note.snapshot is not None:
             return was_published(note.snapshot, note.base)
-        # What has come since may be the full refresh, or what others have committed.
-        return False if head == note.base else None
+        # What has come since may be the full refresh, or what others have committed, unless it is a batch.
+        batches = [tried.snapshot for tried in self.tried if tried.base == note.base]
+        return False if head in (note.base, *batches) else None
 
     @property
     def text(self) -> str:
@@ -291,16 +301,69 @@ def refreshed(properties: Mapping[str, str], snapshot: int | None, base: int | N
         snapshot: what is about to be published; None if the rows go straight into the table.
         base: what the table's branch is at before.
     """
+    return {
+        name: position.refreshing(snapshot, base).text
+        for name, position in _positions(properties)
+        if position is not None
+    }
+
+
+def withdrawn(properties: Mapping[str, str], head: int | None) -> dict[str, str | None]:
+    """Return the positions of a table without the note of a full refresh that has failed.
+
+    Args:
+        properties: the table's.
+        head: what the table's branch is at. If that is not what it was at before, the note stays: nobody
+            knows that the full refresh has not replaced the rows all the same.
+    """
     found: dict[str, str | None] = {}
+    for name, position in _positions(properties):
+        notes = list(position.refreshes) if position is not None else []
+        if position is not None and Refresh(None, head) in notes:
+            notes.remove(Refresh(None, head))
+            found[name] = replace(position, refreshes=tuple(notes)).text
+    return found
+
+
+def awaited(properties: Mapping[str, str], field_id: int, head: int | None) -> tuple[Refresh, ...]:
+    """Return the full refreshes that are to go straight into a table and had not happened at ``head``.
+
+    Args:
+        properties: the table's.
+        field_id: the id of the column of whose backfill the notes are.
+        head: a snapshot that the table's branch is, or was, at.
+    """
+    try:
+        position = read(properties, field_id)
+    except SpoiledPosition:
+        return ()
+    notes = position.refreshes if position is not None else ()
+    return tuple(note for note in notes if note.snapshot is None and note.base == head)
+
+
+def replaced(properties: Mapping[str, str], has_rows: Callable[[int], bool]) -> dict[str, str | None]:
+    """Return what removes the positions of a table after a full refresh.
+
+    Args:
+        properties: the table's.
+        has_rows: tells whether a snapshot has the rows of the full refresh, as one that came after it: then
+            the backfill was begun after it, too.
+    """
+    return {
+        name: None
+        for name, position in _positions(properties)
+        if position is None or position.snapshot is None or not has_rows(position.snapshot)
+    }
+
+
+def _positions(properties: Mapping[str, str]) -> Iterator[tuple[str, Position | None]]:
+    """Yield the properties that tell of backfills, and what they tell; None if it is not of our writing."""
     for name in properties_in(properties):
         number = name.removeprefix(PREFIX)
         try:
-            position = read(properties, int(number)) if number.isdecimal() else None
+            yield name, read(properties, int(number)) if number.isdecimal() else None
         except SpoiledPosition:
-            continue
-        if position is not None:
-            found[name] = position.refreshing(snapshot, base).text
-    return found
+            yield name, None
 
 
 def lost_by_restore(properties: Mapping[str, str], field_ids: Iterable[int]) -> list[str]:

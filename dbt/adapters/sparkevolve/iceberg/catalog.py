@@ -269,7 +269,7 @@ class IcebergCatalog:
         retries: int,
         elapsed_ms: Callable[[], int] = lambda: 0,
         overwritten_spec: int | None = None,
-        properties: Mapping[str, str | None] | None = None,
+        properties: Callable[[Mapping[str, str]], Mapping[str, str | None]] | None = None,
         claim: publication.Claim | None = None,
         used_claim: str | None = None,
     ) -> Published:
@@ -307,6 +307,12 @@ class IcebergCatalog:
         """Tell whether a branch has, or has come from, a snapshot; see ``publication.was_published``."""
         head = table.metadata.refs.get(ref)
         return publication.was_published(table, head.snapshot_id if head else None, snapshot_id, base)
+
+    def is_since_overwrite(self, table: Table, base: Base, snapshot_id: int) -> bool:
+        """Tell whether a snapshot came with or after a full refresh; see ``publication``."""
+        head = table.metadata.refs.get(base.ref)
+        head_id = head.snapshot_id if head is not None else None
+        return publication.is_since_overwrite(table, head_id, base, snapshot_id)
 
     def has_lost(self, table: Table, ref: str, snapshot_id: int) -> bool:
         """Tell whether a branch is known not to have a snapshot's rows; see ``publication.has_lost_in``."""

@@ -9,6 +9,7 @@ from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef
+from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
@@ -143,6 +144,27 @@ def descends_from(table: Table, head: int | None, snapshot_id: int) -> bool:
     return head is not None
 
 
+def is_since_overwrite(table: Table, head: int | None, base: Base, snapshot_id: int) -> bool:
+    """Tell whether a snapshot has the rows of the last commit since a base that has replaced all rows.
+
+    Args:
+        table: the table.
+        head: what the base's branch is at.
+        base: what a full refresh started from.
+        snapshot_id: the snapshot.
+    """
+    while head is not None and head != base.head:
+        snapshot = table.metadata.snapshot_by_id(head)
+        if snapshot is None or snapshot.summary is None:
+            return False
+        summary = snapshot.summary.additional_properties
+        is_overwrite = snapshot.summary.operation in (Operation.OVERWRITE, Operation.DELETE)
+        if is_overwrite and summary.get("total-records", "0") == summary.get("added-records", "0"):
+            return descends_from(table, snapshot_id, head)
+        head = snapshot.parent_snapshot_id
+    return False
+
+
 def has_lost(table: Table, head: int | None, snapshot_id: int) -> bool:
     """Tell whether ``head`` is known not to come from a snapshot: not if older ones have expired."""
     while head is not None and head != snapshot_id:
@@ -253,7 +275,7 @@ def publish(
     retries: int,
     elapsed_ms: Callable[[], int] = lambda: 0,
     overwritten_spec: int | None = None,
-    properties: Mapping[str, str | None] | None = None,
+    properties: Callable[[Mapping[str, str]], Mapping[str, str | None]] | None = None,
     claim: Claim | None = None,
     used_claim: str | None = None,
 ) -> Published:
@@ -272,7 +294,8 @@ def publish(
             the answer was lost.
         elapsed_ms: returns how long ago, in milliseconds, the last statement of the load ended.
         overwritten_spec: the partition spec whose partitions were to be overwritten, if any were.
-        properties: what the same commit sets, and removes with None.
+        properties: returns what the same commit sets of the table's properties, and removes with None, for
+            those that the table has then.
         claim: a tag that the same commit makes, where commits are atomic; see ``take_back``.
         used_claim: a tag that it removes. If that is gone, the table counts as moved.
 
@@ -312,7 +335,10 @@ def publish(
             access.cancellation.check("The batch was not published", str(relation), False)
             tried = head
             seen_ms = written_ms(table.metadata, head) + elapsed_ms()
-            wanted, made = (properties, claim) if is_atomic(table) else (None, None)
+            wanted, made = None, None
+            if is_atomic(table):
+                wanted = properties(table.properties) if properties is not None else None
+                made = claim
             used = (used_claim, refs[used_claim].snapshot_id) if used_claim is not None else None
             parts = publication(table.metadata, base, branch, head, wanted, made, used)
             # A statement that is stopped may have been carried out as well.

@@ -5,7 +5,7 @@ visible, so however a backfill ends, no batch is left out, and none is filled tw
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
@@ -443,7 +443,10 @@ class Backfill:
                 counted = self._count(load, batch)
             # NULL for NULL changes nothing.
             changed = counted.rows - counted.blank if self._given.only_null else counted.rows
-            before = self._position or backfills.begun(self._request, self._until, base.head)
+            before = self._position or replace(
+                backfills.begun(self._request, self._until, base.head),
+                refreshes=backfills.awaited(base.table.properties, self._field_id, base.head),
+            )
             then = before.advanced(
                 batch.last,
                 changed,
@@ -468,21 +471,28 @@ class Backfill:
         head = self._catalog.head(self._target, load.branch)
         if head is None:
             return None
-        then = replace(then, snapshot=head.snapshot_id)
+        snapshot = head.snapshot_id
+        then = then.published(snapshot, then.refreshes)
         name, note = self._property, None
         if not self._catalog.is_atomic(load.base.table):
             # Rows and position are two commits here: what is between them is noted before.
-            note = before.trying(head.snapshot_id, then, load.base.head).text
+            note = before.trying(snapshot, then, load.base.head).text
             seen = load.base.table.properties.get(name)
             if not self._catalog.set_property(self._target, load.base, name, seen, note):
                 return None
+
+        def advance(now: Mapping[str, str]) -> Mapping[str, str | None]:
+            # A full refresh may have made its note while the batch was filled.
+            awaited = backfills.awaited(now, self._field_id, load.base.head)
+            return {name: then.published(snapshot, awaited).text}
+
         outcome = self._catalog.publish(
             self._target,
             load.base,
             load.branch,
             self._settings.commit_retries,
             load.elapsed_ms,
-            properties=None if note is not None else {name: then.text},
+            properties=advance if note is None else None,
         )
         if outcome == Published.MOVED:
             return None
@@ -490,7 +500,7 @@ class Backfill:
             return self._moved_on(load.base, then, note)
         load.branch = None
         self._position = then
-        self._counted_at = head.snapshot_id
+        self._counted_at = snapshot
         if note is not None:
             retries = self._settings.commit_retries
             self._catalog.replace_property(self._target, name, note, then.text, retries)

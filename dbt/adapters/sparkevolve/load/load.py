@@ -51,7 +51,6 @@ class Load:
         is_visible: whether what was loaded into a branch was published.
         is_overtaken: whether what it starts from is gone, so that it can only begin again.
         properties: what the commit that publishes sets of the table's properties, and removes with None.
-        forgotten: the properties that tell of backfills whose rows the load replaces, as the table has them.
         is_new_shape: whether no batch with these columns was loaded before without a change of the schema.
         older: what to say of a batch that has the columns of an older schema; empty for another.
         ended_at: when the last statement ended, by this process's own monotonic clock, in seconds.
@@ -70,7 +69,6 @@ class Load:
     is_visible: bool = field(init=False, default=False)
     is_overtaken: bool = field(init=False, default=False)
     properties: Mapping[str, str | None] = field(init=False, default_factory=dict)
-    forgotten: Mapping[str, str] = field(init=False, default_factory=dict)
     is_new_shape: bool = field(init=False, default=False)
     older: str = field(init=False, default="")
     ended_at: float = field(init=False, default_factory=time.monotonic)

@@ -223,11 +223,6 @@ class LoadRunner:
         load.properties = {**known.properties(plan), **record.told(plan.notes, base.table.properties)}
         load.is_new_shape = known.is_new
         load.older = known.older(plan)
-        if settings.strategy == Strategy.FULL_REFRESH:
-            # No row is any more one that a backfill has filled.
-            seen = base.table.properties
-            load.forgotten = {name: seen[name] for name in backfills.properties_in(seen)}
-            load.properties = {**load.properties, **dict.fromkeys(load.forgotten)}
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
         load.has_said_differences = told in self._shared.told_of_differences
@@ -270,6 +265,12 @@ class LoadRunner:
             if load.branch is None:
                 # It may have taken effect.
                 self._dead_letters.leave()
+            raise
+        except RunCancelledError:
+            raise
+        except DbtRuntimeError:
+            if step == 0 and not load.goes_on_branch:
+                self._withdraw_note(load)
             raise
 
     def audit(self, load: Load) -> None:
@@ -328,7 +329,7 @@ class LoadRunner:
         if load.branch is None or not load.goes_on_branch:
             self.publish_letters(load.settings)
             return True
-        if load.forgotten and not self._catalog.is_atomic(load.base.table):
+        if load.settings.strategy == Strategy.FULL_REFRESH and not self._catalog.is_atomic(load.base.table):
             head = self._catalog.head(load.target, load.branch)
             self._note_refresh(load, head.snapshot_id if head is not None else None)
         if self._node.letters is not None and self._node.letters.query is not None:
@@ -345,7 +346,7 @@ class LoadRunner:
                 retries,
                 load.elapsed_ms,
                 load.overwritten_spec,
-                load.properties,
+                lambda now: {**load.properties, **dict.fromkeys(_forgotten(load, now))},
             )
         except (PublishError, RunCancelledError) as exc:
             is_known = exc.snapshot_id is None if isinstance(exc, PublishError) else exc.is_published is False
@@ -450,7 +451,7 @@ class LoadRunner:
         if load.goes_on_branch or not load.statements:
             return
         self._forget_backfills(load)
-        shape = {name: text for name, text in load.properties.items() if name not in load.forgotten}
+        shape = load.properties
         if not (shape and (load.is_new_shape or record.TOLD in shape)):
             return
         try:
@@ -466,7 +467,7 @@ class LoadRunner:
             load: the full refresh, or any other load.
             snapshot: what is about to be published; None if the rows go straight into the table.
         """
-        if not load.forgotten:
+        if load.settings.strategy != Strategy.FULL_REFRESH:
             return
 
         def notes(table: LoadedTable) -> Mapping[str, str | None]:
@@ -476,20 +477,38 @@ class LoadRunner:
                 table.properties, snapshot, now if snapshot is None else load.base.head
             )
 
-        noted = self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
-        load.forgotten = {**load.forgotten, **{name: str(text) for name, text in noted.items()}}
+        self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
+
+    def _withdraw_note(self, load: Load) -> None:
+        """Remove the note of a full refresh that has failed before it has replaced anything."""
+        if load.settings.strategy != Strategy.FULL_REFRESH:
+            return
+
+        def notes(table: LoadedTable) -> Mapping[str, str | None]:
+            ref = table.metadata.refs.get(load.base.ref)
+            return backfills.withdrawn(table.properties, ref.snapshot_id if ref is not None else None)
+
+        try:
+            self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
+        except Exception as exc:
+            logger.debug(f"The note of this full refresh was not removed from {load.target}: {exc}")
 
     def _forget_backfills(self, load: Load) -> None:
-        """Remove where backfills are, after a full refresh whose own commit could not do it."""
-        if not load.forgotten:
+        """Remove where backfills are, after a full refresh whose own commit could not do it.
+
+        Also where batches have been published while it was under way; not of those begun after it.
+        """
+        if load.settings.strategy != Strategy.FULL_REFRESH:
             return
-        seen = load.forgotten
-        try:
-            self._catalog.change_properties(
-                load.target,
-                lambda table: {name: None for name in seen if table.properties.get(name) == seen[name]},
-                load.settings.commit_retries,
+
+        def removals(table: LoadedTable) -> Mapping[str, str | None]:
+            return backfills.replaced(
+                table.properties,
+                lambda snapshot: self._catalog.is_since_overwrite(table, load.base, snapshot),
             )
+
+        try:
+            self._catalog.change_properties(load.target, removals, load.settings.commit_retries)
         except Exception as exc:
             # The rows are there, and what was noted before says so.
             logger.debug(f"Where backfills are was not removed from {load.target}: {exc}")
@@ -672,6 +691,12 @@ def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequ
     ]
     if found:
         raise EvolutionRefusedError(str(target), found, changed=changed)
+
+
+def _forgotten(load: Load, properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return which of a table's properties tell of backfills whose rows a load replaces."""
+    is_full_refresh = load.settings.strategy == Strategy.FULL_REFRESH
+    return backfills.properties_in(properties) if is_full_refresh else ()
 
 
 def _without(names: Sequence[str], left_out: Collection[str]) -> list[str]:
