@@ -1,8 +1,7 @@
 """All schemas that a table has had, when, and by which run."""
 
 import json
-from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.serializers import Compressor
@@ -55,7 +54,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         back = next(entry for entry in history if entry["is_current"])
         since_ms = _current_since(table, sightings)
         restored = recorded.get(current.schema_id)
-        if restored is None or not _is_since_restore(restored, current.schema_id, since_ms, sightings):
+        if restored is None or not _is_since_restore(restored, current.schema_id, sightings):
             restored = record.Entry(current.schema_id)
         back["changes"] = [change for change in back["changes"] if change not in _put_back(restored)]
         history.append(
@@ -71,17 +70,19 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
     return history
 
 
-def _is_since_restore(
-    entry: record.Entry, schema_id: int, since_ms: int, sightings: list[tuple[int, int]]
-) -> bool:
-    """Tell whether a schema is the current one since a restore: others may have left it, and come back."""
-    try:
-        restored_ms = datetime.fromisoformat(entry.restored_at).timestamp() * 1000
-    except ValueError:
-        return False  # no restore, or somebody has spoiled the record
-    # The record is written before its commit, and has whole seconds.
-    after = [at_ms for seen, at_ms in sightings if seen == schema_id and at_ms >= restored_ms]
-    return bool(after) and min(after) == since_ms
+def _is_since_restore(entry: record.Entry, schema_id: int, sightings: "list[_Sighting]") -> bool:
+    """Tell whether a schema is the current one since a restore: others may have left it, and come back.
+
+    Times do not tell: a commit that moves no branch has the time of the one before it.
+    """
+    others = [sighting for sighting in sightings if sighting.schema_id != schema_id]
+    if not entry.restored_at or not others:
+        return bool(entry.restored_at)
+    before = record.read({f"{record.PREFIX}{schema_id}": others[-1].record}).get(schema_id)
+    return before is None or (before.restored_at, before.restored_by) != (
+        entry.restored_at,
+        entry.restored_by,
+    )
 
 
 def _put_back(entry: record.Entry | None) -> list[str]:
@@ -109,12 +110,28 @@ def since(table: Table, schema_id: int, newest_before: int) -> str:
     return (iso_of(seen_ms) or "") if seen_ms else ""
 
 
-def _sightings(table: Table) -> list[tuple[int, int]]:
-    """Return the current schema's id and the time of each metadata file that is still there, oldest first.
+class _Sighting(NamedTuple):
+    """What a metadata file says of its current schema.
 
-    Of the files only that id is read: PyIceberg takes 30 times as long to make its objects of all schemas.
+    Attributes:
+        schema_id: its id.
+        at_ms: the file's time, in milliseconds since the epoch.
+        record: what the file's properties record of the schema that is the current one now.
     """
-    found: list[tuple[int, int]] = []
+
+    schema_id: int
+    at_ms: int
+    record: str
+
+
+def _sightings(table: Table) -> list[_Sighting]:
+    """Return what each metadata file that is still there says of its current schema, oldest first.
+
+    Of the files only that is read: PyIceberg takes 30 times as long to make its objects of all schemas.
+    """
+    metadata = table.metadata
+    name = f"{record.PREFIX}{metadata.current_schema_id}"
+    found: list[_Sighting] = []
     for entry in table.metadata.metadata_log:
         compressor = Compressor.get_compressor(entry.metadata_file)
         try:
@@ -126,29 +143,31 @@ def _sightings(table: Table) -> list[tuple[int, int]]:
         except (OSError, ValueError):
             continue  # removed by maintenance
         # Format version 1 had one schema, and no ids.
-        found.append((older.get("current-schema-id", 0), entry.timestamp_ms))
-    return [*found, (table.metadata.current_schema_id, table.metadata.last_updated_ms)]
+        recorded = older.get("properties", {}).get(name, "")
+        found.append(_Sighting(older.get("current-schema-id", 0), entry.timestamp_ms, recorded))
+    now = metadata.properties.get(name, "")
+    return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, now)]
 
 
-def _current_since(table: Table, sightings: list[tuple[int, int]]) -> int:
+def _current_since(table: Table, sightings: list[_Sighting]) -> int:
     """Return since when the current schema is known to be it, this time."""
     since = table.metadata.last_updated_ms
-    for schema_id, timestamp_ms in reversed(sightings):
-        if schema_id != table.metadata.current_schema_id:
+    for sighting in reversed(sightings):
+        if sighting.schema_id != table.metadata.current_schema_id:
             break
-        since = timestamp_ms
+        since = sighting.at_ms
     return since
 
 
-def _first_seen(table: Table, sightings: list[tuple[int, int]]) -> dict[int, int]:
+def _first_seen(table: Table, sightings: list[_Sighting]) -> dict[int, int]:
     """Return when each schema is first seen as the current one, in milliseconds since the epoch.
 
     Read from the older metadata files that the table still lists, and from its snapshots; for a schema that
     neither knows any more there is no answer.
     """
     seen: dict[int, int] = {}
-    for schema_id, timestamp_ms in sightings:
-        seen.setdefault(schema_id, timestamp_ms)
+    for sighting in sightings:
+        seen.setdefault(sighting.schema_id, sighting.at_ms)
     for snapshot in table.metadata.snapshots:
         if snapshot.schema_id is not None:
             known = seen.get(snapshot.schema_id, snapshot.timestamp_ms)
