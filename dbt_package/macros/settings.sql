@@ -152,7 +152,7 @@
   {% if value is none or value == [] %}
     {% do return([]) %}
   {% elif not sparkevolve.are_names(value) %}
-    {% do sparkevolve.raise_setting(name, value, 'Allowed are: a SQL condition, a list of SQL conditions.') %}
+    {% do sparkevolve.raise_setting(name, value, 'Allowed are: an SQL condition, or a list of them.') %}
   {% endif %}
   {% do return(sparkevolve.as_list(value)) %}
 {% endmacro %}
@@ -176,7 +176,7 @@
   {% endfor %}
   {% if not found or found | length != listed | length %}
     {% do sparkevolve.raise_setting(
-      'audits', value, 'Allowed are: a SQL condition, a list of SQL conditions, each maybe as '
+      'audits', value, 'Allowed are: an SQL condition, or a list of them, of which each may be '
       ~ '`{sql: condition, severity: row}` (or `run`).'
     ) %}
   {% endif %}

@@ -147,7 +147,10 @@ def test_null_is_no_default(text: object, type_: IcebergType) -> None:
 
 EXPRESSION = f"it is a function or an expression. A default is {WANTED}"
 NO_LITERAL = f"it is no literal. A default is {WANTED}"
-A_NAME = "it is a name and no literal. If it is a text, put it in single quotes: "
+A_NAME = (
+    "it is a name and no literal. A text stands in single quotes of its own, which YAML leaves only inside "
+    "of double ones: "
+)
 DOUBLE_QUOTES = "double quotes are those of a name or of a text, as the session is set: use single quotes"
 
 
@@ -191,14 +194,14 @@ DOUBLE_QUOTES = "double quotes are those of a name or of a text, as the session 
             '"pending"',
             "double quotes are those of a name or of a text, as the session is set: use single quotes",
         ),
-        ("pending", f"{A_NAME}'pending'"),
+        ("pending", f"{A_NAME}\"'pending'\""),
         (
             "current_user",
-            "it is a name and no literal. If it is a text, put it in single quotes: 'current_user'",
+            f"{A_NAME}\"'current_user'\"",
         ),
         (
             "current_date",
-            "it is a name and no literal. If it is a text, put it in single quotes: 'current_date'",
+            f"{A_NAME}\"'current_date'\"",
         ),
         ([1], f"it is a list of YAML. A default is {WANTED}"),
         ({"a": 1}, f"it is a dict of YAML. A default is {WANTED}"),

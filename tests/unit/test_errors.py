@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import (
     RepeatedKeyError,
     SparkEvolveError,
     StatementError,
+    UnreadableAuditError,
 )
 from dbt.adapters.sparkevolve.evolution.plan import Refusal
 
@@ -179,6 +180,15 @@ def test_audits_that_rows_fail_are_listed_with_some_of_the_rows() -> None:
     )
     assert error.relation == "`lake`.`db`.`t`"
     assert error.failures == tuple(failures)
+
+
+def test_an_audit_that_cannot_be_evaluated_is_named() -> None:
+    error = UnreadableAuditError("`lake`.`db`.`t`", "idd > 0", "[UNRESOLVED_COLUMN] ...")
+    assert error.msg == (
+        "The batch of `lake`.`db`.`t` was not published, since Spark cannot evaluate one of the model's "
+        "audits: idd > 0\nSpark says: [UNRESOLVED_COLUMN] ...\nThe rows of the table are as they were."
+    )
+    assert (error.relation, error.audit) == ("`lake`.`db`.`t`", "idd > 0")
 
 
 def test_keys_that_are_repeated_are_shown_with_their_number() -> None:

@@ -151,12 +151,13 @@ CHOICES = {
     "relax_not_null": "true, false",
     "nested_evolution": "true, false",
     "commit_retries": "whole numbers from 0",
-    "incremental_predicates": "a SQL condition, a list of SQL conditions",
-    "audits": "a SQL condition, a list of SQL conditions, each maybe as `{sql: condition, severity: row}` "
+    "incremental_predicates": "an SQL condition, or a list of them",
+    "audits": "an SQL condition, or a list of them, of which each may be `{sql: condition, severity: row}` "
     "(or `run`)",
     "on_bad_rows": "fail, dead_letter",
     "dead_letter_suffix": "letters from A to Z, digits and underscores, at least one",
-    "dead_letter_limit": "a number of rows, such as 100, or a part of the batch, such as '5%'",
+    "dead_letter_limit": "a whole number of rows, such as 100, or a part of the batch up to '100%', such as "
+    "'5%'",
 }
 NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
 SHAPES = {

@@ -898,6 +898,23 @@ class AuditFailure:
         return f"{self.audit}: {counted(self.count, 'row')}, such as {shown}"
 
 
+class UnreadableAuditError(SparkEvolveError):
+    """Spark cannot evaluate an audit of a model; nothing was published.
+
+    Attributes:
+        relation: the rendered name of the table.
+        audit: the SQL predicate.
+    """
+
+    def __init__(self, relation: str, audit: str, reason: str) -> None:
+        super().__init__(
+            f"The batch of {relation} was not published, since Spark cannot evaluate one of the model's "
+            f"audits: {audit}\nSpark says: {reason}\nThe rows of the table are as they were."
+        )
+        self.relation = relation
+        self.audit = audit
+
+
 class RepeatedKeyError(SparkEvolveError):
     """A batch that is to be merged has several rows with the same key.
 

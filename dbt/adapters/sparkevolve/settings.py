@@ -311,14 +311,18 @@ _COUNT = Kind(
     "whole numbers from 0",
     _same,
 )
-_CONDITIONS = Kind(_are_conditions, "a SQL condition, a list of SQL conditions", _texts)
+_CONDITIONS = Kind(_are_conditions, "an SQL condition, or a list of them", _texts)
 _AUDITS = Kind(
     _are_audits,
-    "a SQL condition, a list of SQL conditions, each maybe as `{sql: condition, severity: row}` (or `run`)",
+    "an SQL condition, or a list of them, of which each may be `{sql: condition, severity: row}` (or `run`)",
     _audit_texts,
 )
 _SUFFIX = Kind(_is_suffix, "letters from A to Z, digits and underscores, at least one", _text)
-_MOST = Kind(_is_limit, "a number of rows, such as 100, or a part of the batch, such as '5%'", _limit)
+_MOST = Kind(
+    _is_limit,
+    "a whole number of rows, such as 100, or a part of the batch up to '100%', such as '5%'",
+    _limit,
+)
 _ANY = Kind(lambda value: True, "", _text)
 _COLUMN = Kind(_is_name, "the name of a column", _column, True)
 _COLUMNS = Kind(_are_names, _NAMES, _columns, True)

@@ -197,9 +197,9 @@ def test_a_plan_says_what_would_be_converted(scenario: Scenario) -> None:
     scenario.model("select 2 as id, '5' as n", **MERGE, audits={"sql": "n > 0", "severity": "row"})
     run = scenario.run("--vars", "{sparkevolve_plan_only: true}")
     assert (
-        f"Rows that cannot be placed would go to {scenario.relation('t_dlt')}; the run would count them. "
+        f"Rows may be set aside in {scenario.relation('t_dlt')}, and the run counts them: "
         "`n`: the string does not convert to int without loss; audit: n > 0; a unique_key that is in several "
-        "rows of the batch"
+        "rows of the batch."
     ) in run.log
     assert len(history(scenario)) == 1
     assert scenario.tables() == ["t"]

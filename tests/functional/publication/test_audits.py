@@ -29,6 +29,15 @@ def test_a_failed_audit_leaves_main_untouched(scenario: Scenario, strategy: str,
     assert "  * v is not null: 1 row, such as id = 2" in message
     assert "  * id > 0 and n <> 5: 1 row, such as id = 3" in message
     assert (history(scenario), [row[:-1] for row in scenario.rows()]) == before
+    if (strategy, mode) == ("append", "merge-on-read"):
+        scenario.model("select 4 as id, 'D' as v, 1 as n", audits=["v = 'D'", "idd > 0"], **config)
+        message = scenario.fail().message
+        assert (
+            f"The batch of {scenario.relation()} was not published, since Spark cannot evaluate one of the "
+            "model's audits: idd > 0\n"
+        ) in message
+        assert "`idd` cannot be resolved" in message
+        assert (history(scenario), [row[:-1] for row in scenario.rows()]) == before
     assert list(scenario.table().metadata.refs) == ["main"]
     assert scenario.tables() == ["t"]
     scenario.model("select 2 as id, 'ok' as v, 1 as n", audits=audits, **config)

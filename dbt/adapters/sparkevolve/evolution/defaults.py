@@ -219,7 +219,10 @@ def _why_no_literal(text: str) -> str:
     if text.startswith('"') and text.endswith('"'):
         return "double quotes are those of a name or of a text, as the session is set: use single quotes"
     if _WORD.fullmatch(text):
-        return f"it is a name and no literal. If it is a text, put it in single quotes: '{text}'"
+        return (
+            "it is a name and no literal. A text stands in single quotes of its own, which YAML leaves only "
+            f"inside of double ones: \"'{text}'\""
+        )
     what = "a function or an expression" if _CALL.match(text) else "no literal"
     return f"it is {what}. A default is {_WANTED}"
 

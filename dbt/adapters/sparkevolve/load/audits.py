@@ -1,8 +1,18 @@
 """Whether rows that were loaded keep to the model's audits, before anyone can read them."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from dbt.adapters.sparkevolve.errors import AuditError, AuditFailure
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import (
+    AuditError,
+    AuditFailure,
+    ConnectionLostError,
+    RunCancelledError,
+    UnreadableAuditError,
+)
+from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import audit_queries
 
@@ -25,8 +35,9 @@ def check_audits(
 
     Raises:
         AuditError: a condition fails, with some rows for each that does.
+        UnreadableAuditError: one cannot be evaluated.
     """
-    counted = spark.rows(audit_queries.count_violations(rows, audits))
+    counted = _count(spark, relation, rows, audits)
     failures = []
     for audit, count in zip(audits, counted[0], strict=True):
         if count:
@@ -34,3 +45,20 @@ def check_audits(
             failures.append(AuditFailure(audit, int(count), tuple(columns), examples))
     if failures:
         raise AuditError(relation, failures)
+
+
+def _count(spark: Spark, relation: str, rows: str, audits: Sequence[str]) -> list[tuple[Any, ...]]:
+    try:
+        return spark.rows(audit_queries.count_violations(rows, audits))
+    except (ConnectionLostError, RunCancelledError):
+        raise
+    except DbtRuntimeError:
+        # One at a time: Spark's own message has a line and a column of this query, and not which audit it is.
+        for audit in audits:
+            try:
+                spark.rows(audit_queries.count_violations(rows, [audit]))
+            except (ConnectionLostError, RunCancelledError):
+                raise
+            except DbtRuntimeError as exc:
+                raise UnreadableAuditError(relation, audit, short_message(str(exc.msg))) from exc
+        raise

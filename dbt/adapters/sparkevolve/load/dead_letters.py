@@ -530,7 +530,7 @@ def planned_text(
     if not found:
         return ""
     relation = letters_relation(target, settings)
-    return f"Rows that cannot be placed would go to {relation}; the run would count them. " + "; ".join(found)
+    return f"Rows may be set aside in {relation}, and the run counts them: {'; '.join(found)}."
 
 
 def _judgement(
