@@ -309,7 +309,7 @@ def test_a_schema_that_cannot_be_is_refused(schema: str, told: str) -> None:
 def test_a_nested_schema_in_a_hive_metastore_is_refused() -> None:
     properties = {"type": "hive", "uri": "thrift://h:9083"}
     error = refused({**SESSION, "schema": "a.b", "catalog_properties": properties})
-    assert "a catalog of the type hive has no schemas inside schemas." in error.msg
+    assert "this catalog (Hive metastore) has no schemas inside schemas." in error.msg
 
 
 # Names

@@ -121,7 +121,7 @@ class Run:
         self.node = Node()
         self.shared = shared or SharedByThreads()
         self.runner = LoadRunner(catalog, self.spark, self.node, self.shared)
-        self.queries = Queries(self.spark, catalog.is_hive, self.node)
+        self.queries = Queries(self.spark, catalog.capabilities.reads_types, self.node)
         self.batches = Batches(catalog, Cache(), self.node)
 
     def load_all(self, load: Load) -> None:

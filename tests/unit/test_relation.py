@@ -94,12 +94,12 @@ NO_NAME = (
         (
             "a.b",
             "hive",
-            "a catalog of the type hive has no schemas inside schemas. Write a name without a dot.",
+            "this catalog (hive) has no schemas inside schemas. Write a name without a dot.",
         ),
         (
             "a.b",
             "glue",
-            "a catalog of the type glue has no schemas inside schemas. Write a name without a dot.",
+            "this catalog (glue) has no schemas inside schemas. Write a name without a dot.",
         ),
         ("lake", "rest", ""),
         ("a.lake", "rest", ""),
@@ -124,7 +124,22 @@ NO_NAME = (
     ],
 )
 def test_what_is_wrong_with_a_schema(schema: str, kind: str, problem: str) -> None:
-    assert schema_problem(schema, "lake", kind, {"lake", "other"}) == problem
+    assert (
+        schema_problem(schema, "lake", {"lake", "other"}, kind=kind, is_nested=kind not in ("hive", "glue"))
+        == problem
+    )
+
+
+def test_a_schema_whose_name_the_catalog_does_not_take() -> None:
+    def problem(schema: str) -> str:
+        return schema_problem(
+            schema, "lake", (), kind="Amazon S3 Tables by REST", is_nested=False, takes_name=str.islower
+        )
+
+    names = "lower-case letters, digits and underscores, and begin with a letter or a digit."
+    assert problem("Shop") == f"names in this catalog (Amazon S3 Tables by REST) consist of {names}"
+    assert problem("shop") == ""
+    assert problem("a.b").startswith("this catalog (Amazon S3 Tables by REST) has no schemas inside")
 
 
 def test_another_name_keeps_the_rest() -> None:

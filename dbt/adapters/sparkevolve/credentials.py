@@ -11,6 +11,7 @@ from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.iceberg import catalog_settings
+from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import namespace, schema_problem
@@ -182,7 +183,16 @@ class SparkEvolveCredentials(SparkCredentials):
         settings.check()
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
-        problem = schema_problem(str(self.schema), self.catalog, settings.kind, catalogs)
+        # Of a REST catalog that is not opened yet, what its properties tell.
+        can = capabilities_of(settings.pyiceberg)
+        problem = schema_problem(
+            str(self.schema),
+            self.catalog,
+            catalogs,
+            kind=can.kind.value,
+            is_nested=can.has_nested_schemas,
+            takes_name=can.takes_name,
+        )
         if problem:
             raise ProfileError("schema", f"`schema` of the profile is {self.schema!r}, and {problem}")
 

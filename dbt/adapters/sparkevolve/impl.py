@@ -14,6 +14,7 @@ from dbt.adapters.base.impl import BaseAdapter
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation, InformationSchema
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.exceptions import DbtRuntimeError
@@ -53,6 +54,7 @@ from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
 if TYPE_CHECKING:
     import agate
 
+logger = AdapterLogger("SparkEvolve")
 # What PyIceberg takes part in, which knows the profile's catalog only.
 _IN_PROFILES_CATALOG = ("incremental", "snapshot")
 _NOTHING: Any = Nothing()
@@ -182,7 +184,7 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda: _NOTHING)
     def queries(self) -> Queries:
         """Return what asks Spark for the columns of a query."""
-        return Queries(self._spark, self.catalog.is_hive, running_node())
+        return Queries(self._spark, self.catalog.capabilities.reads_types, running_node())
 
     @available.parse(lambda: _NOTHING)
     def batches(self) -> Batches:
@@ -399,6 +401,10 @@ class SparkEvolveAdapter(SparkAdapter):
         probe = self.Relation.create(
             database=self.catalog.name, schema=f"sparkevolve_debug_{uuid.uuid4().hex[:12]}"
         ).without_identifier()
+        can = self.catalog.capabilities
+        logger.info(f"  catalog `{self.catalog.name}`: {can.kind.value}")
+        for fact in can.facts:
+            logger.info(f"    {fact}")
         self.execute(f"create schema {probe}")
         try:
             if not self.catalog.namespace_exists(str(probe.schema)):

@@ -64,7 +64,7 @@ class Listing:
         schema, catalog = str(schema_relation.schema), schema_relation.database
         where = str(schema_relation.without_identifier())
         listed = self._names_shown(f"show tables in {where}")
-        views = self._names_shown(f"show views in {where}")
+        views = self._views_shown(schema_relation)
         iceberg = self._catalog.table_names(schema) if catalog == self._catalog.name else frozenset()
         return [
             SparkEvolveRelation.create(
@@ -108,9 +108,19 @@ class Listing:
 
     def _is_shown(self, kind: str, relation: BaseRelation) -> bool:
         # In Spark's patterns `*` and `|` have a meaning, and else those of regular expressions.
-        pattern = re.sub(r"[^A-Za-z0-9_]", ".", str(relation.identifier))
-        where = relation.without_identifier()
-        return relation.identifier in self._names_shown(f"show {kind} in {where} like '{pattern}'")
+        pattern = f" like '{re.sub('[^A-Za-z0-9_]', '.', str(relation.identifier))}'"
+        if kind == "views":
+            return relation.identifier in self._views_shown(relation, pattern)
+        return relation.identifier in self._names_shown(
+            f"show {kind} in {relation.without_identifier()}{pattern}"
+        )
+
+    def _views_shown(self, schema_relation: BaseRelation, pattern: str = "") -> frozenset[str]:
+        """Return the names of views, without a question where there can be none."""
+        catalog = self._catalog
+        if schema_relation.database in (None, catalog.name) and not catalog.capabilities.has_views:
+            return frozenset()
+        return self._names_shown(f"show views in {schema_relation.without_identifier()}{pattern}")
 
     def _names_shown(self, sql: str) -> frozenset[str]:
         try:
@@ -145,7 +155,15 @@ class Listing:
         schema = str(relation.schema)
         levels = namespace(schema)
         catalogs = (levels[0],) if len(levels) > 1 and self._is_catalog(levels[0]) else ()
-        problem = schema_problem(schema, self._catalog.name, self._catalog.kind, catalogs)
+        can = self._catalog.capabilities
+        problem = schema_problem(
+            schema,
+            self._catalog.name,
+            catalogs,
+            kind=can.kind.value,
+            is_nested=can.has_nested_schemas,
+            takes_name=can.takes_name,
+        )
         if problem and relation.database in (None, self._catalog.name):
             raise SchemaNameError(schema, self._catalog.name, problem)
         for end in range(1, len(levels)):

@@ -1,6 +1,6 @@
 """Names of relations. They have a catalog part, which dbt-spark's do not, and are always quoted."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from dbt.adapters.base.relation import BaseRelation
@@ -74,14 +74,24 @@ def schema_name(levels: Sequence[str]) -> str:
     return ".".join(quote(level) if "." in level or level.startswith("`") else level for level in levels)
 
 
-def schema_problem(schema: str, catalog: str, kind: str, catalogs: Collection[str]) -> str:
+def schema_problem(
+    schema: str,
+    catalog: str,
+    catalogs: Collection[str],
+    *,
+    kind: str,
+    is_nested: bool,
+    takes_name: Callable[[str], bool] = lambda name: True,
+) -> str:
     """Return why nothing can be built in a schema of this name; empty if something can.
 
     Args:
         schema: its name.
         catalog: the name of the profile's catalog.
-        kind: PyIceberg's type of it.
         catalogs: names of all catalogs that Spark is known to have.
+        kind: what kind of catalog the profile's is, for people.
+        is_nested: whether schemas can lie in schemas there.
+        takes_name: tells whether one can have a name.
     """
     levels = namespace(schema)
     if not schema:
@@ -91,6 +101,11 @@ def schema_problem(schema: str, catalog: str, kind: str, catalogs: Collection[st
         return (
             "a dot stands between the levels of a nested schema, and each needs a name (in backticks, if it "
             "has a dot itself)."
+        )
+    if not all(map(takes_name, levels)):
+        return (
+            f"names in this catalog ({kind}) consist of lower-case letters, digits and underscores, and "
+            "begin with a letter or a digit."
         )
     if len(levels) == 1:
         return ""
@@ -102,8 +117,8 @@ def schema_problem(schema: str, catalog: str, kind: str, catalogs: Collection[st
             f"{first!r} is a catalog of Spark. Write {rest!r} to build in the profile's catalog, which is "
             f"{catalog!r}; another one is the `catalog` of another target."
         )
-    if kind in ("hive", "glue"):
-        return f"a catalog of the type {kind} has no schemas inside schemas. Write a name without a dot."
+    if not is_nested:
+        return f"this catalog ({kind}) has no schemas inside schemas. Write a name without a dot."
     return ""
 
 

@@ -108,6 +108,11 @@ def test_both_sides_see_one_catalog_and_no_password_is_shown(
     scenario.model("select 1 as id")
     run = scenario.dbt("debug")
     assert run.success, run.log
+    kind, writes = ("REST", "yes") if server_properties["type"] == "rest" else ("SQL", "no")
+    assert f"catalog `lake`: {kind}\n" in run.log
+    assert "makes a table with its rows in one commit: yes (documented: Iceberg" in run.log
+    assert "    has views: yes (" in run.log
+    assert f"    writes the metadata of format version 3 itself: {writes} (documented: " in run.log
     log = run.log + scenario.run().log + (scenario.folder / "logs" / "dbt.log").read_text()
     password = make_url(server_properties["uri"]).password
     assert server_properties["type"] == "rest" or password is not None

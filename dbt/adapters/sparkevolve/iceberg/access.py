@@ -9,6 +9,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType
+from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS, VIEW_ENDPOINTS
 from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchPropertyException,
@@ -26,6 +27,7 @@ from dbt.adapters.sparkevolve.errors import (
     NotIcebergError,
     UnreadableTableError,
 )
+from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.metastore import guard
 from dbt.adapters.sparkevolve.iceberg.newer_format import (
@@ -71,6 +73,22 @@ class CatalogAccess:
         self.spark: CommitsInSpark | None = None
         self._lock = threading.Lock()
         self._opened: Catalog | None = None
+        self._capabilities: Capabilities | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the catalog can do: once a process, and without a question of its own; see ``capabilities``.
+
+        Raises:
+            CatalogUnavailableError: it is a REST catalog that does not answer.
+        """
+        if self._capabilities is None:
+            properties, endpoints = self.settings.pyiceberg, None
+            if self.settings.kind == "rest":
+                opened = self.watch.ask(lambda: self.opened)
+                properties, endpoints = {**opened.properties, "type": "rest"}, said_endpoints(opened)
+            self._capabilities = capabilities_of(properties, endpoints)
+        return self._capabilities
 
     @property
     def name(self) -> str:
@@ -186,7 +204,13 @@ class CatalogAccess:
             return None
         try:
             table = self.watch.ask(lambda: self.opened.load_table(table_identifier(relation)))
-            return with_commits_in_spark(table, self.opened, self.spark, self._load_again)
+            return with_commits_in_spark(
+                table,
+                self.opened,
+                self.spark,
+                self._load_again,
+                writes_metadata=self.capabilities.writes_metadata,
+            )
         except (NoSuchTableError, NoSuchNamespaceError):
             return None
         except NoSuchPropertyException:
@@ -239,6 +263,18 @@ class CatalogAccess:
     def namespace_exists(self, schema: str) -> bool:
         """Tell whether the catalog has the schema ``schema``."""
         return self.watch.ask(lambda: self.opened.namespace_exists(namespace(schema)))
+
+
+def said_endpoints(catalog: Catalog) -> frozenset[str] | None:
+    """Return the requests that a REST catalog says that it takes; None if it does not say.
+
+    PyIceberg 0.12 asks when the catalog is opened. A server that says nothing it takes for one with the usual
+    requests, which is no answer.
+    """
+    found = frozenset(catalog._supported_endpoints)  # type: ignore[attr-defined]
+    if found - VIEW_ENDPOINTS == DEFAULT_ENDPOINTS:
+        return None
+    return frozenset(map(str, found))
 
 
 def _give_each_thread_a_connection(catalog: Catalog) -> None:

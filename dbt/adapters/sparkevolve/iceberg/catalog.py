@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import VERSION_OF_NEW_T
 from dbt.adapters.sparkevolve.iceberg import columns, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
+from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark, is_atomic
 from dbt.adapters.sparkevolve.iceberg.publication import Published
@@ -73,14 +74,9 @@ class IcebergCatalog:
         return self.access.name
 
     @property
-    def kind(self) -> str:
-        """PyIceberg's type of it, in lower case."""
-        return self.access.settings.kind
-
-    @property
-    def is_hive(self) -> bool:
-        """Whether it is a Hive metastore, which reads the text of each type."""
-        return self.kind == "hive"
+    def capabilities(self) -> Capabilities:
+        """What it can do; a REST catalog is opened for that."""
+        return self.access.capabilities
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.

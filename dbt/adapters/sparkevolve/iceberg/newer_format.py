@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pyiceberg.catalog import Catalog, MetastoreCatalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest, CommitTableResponse, Table, TableIdentifier
@@ -195,7 +195,12 @@ def _shape(schema: Schema) -> set[tuple[Name, str, bool]]:
 
 
 def with_commits_in_spark(
-    table: Table, catalog: Catalog, spark: CommitsInSpark | None, load: Callable[[Name], Table]
+    table: Table,
+    catalog: Catalog,
+    spark: CommitsInSpark | None,
+    load: Callable[[Name], Table],
+    *,
+    writes_metadata: bool,
 ) -> Table:
     """Return a table whose commits are made in Spark, if PyIceberg cannot make them.
 
@@ -204,9 +209,10 @@ def with_commits_in_spark(
         catalog: its catalog.
         spark: what makes them; None if there is no Spark.
         load: returns a table as it is in the catalog now.
+        writes_metadata: whether the catalog writes the metadata of its tables itself.
     """
     is_newer = table.metadata.format_version > NEWEST_FORMAT_TO_COMMIT
-    if spark is not None and is_newer and isinstance(catalog, MetastoreCatalog):
+    if spark is not None and is_newer and not writes_metadata:
         table.catalog = CatalogInSpark(catalog, spark, load)  # type: ignore[assignment]
     return table
 

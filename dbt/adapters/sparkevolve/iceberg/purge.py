@@ -3,11 +3,12 @@
 from typing import cast
 
 from dbt.adapters.base.relation import BaseRelation
-from pyiceberg.catalog import MetastoreCatalog
+from pyiceberg.catalog import MetastoreCatalog, delete_data_files, delete_files
 from pyiceberg.exceptions import NoSuchTableError
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.capabilities import Purge
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
 from dbt.adapters.sparkevolve.messages import answer_of, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
@@ -32,14 +33,21 @@ def purge(access: CatalogAccess, relation: BaseRelation, location: str | None = 
         if location is None:
             table = access.find(relation)
             location = table.location() if table is not None else None
-        try:
-            access.opened.purge_table(name)
-        except NotImplementedError:
-            # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
-            MetastoreCatalog.purge_table(cast("MetastoreCatalog", access.opened), name)
+        if access.capabilities.purge is Purge.NEVER:
+            _drop_and_delete(access, name)
+        else:
+            _purge(access, name)
     except NoSuchTableError:
         return
+    except FilesLeft as exc:
+        raise FilesLeftError(str(relation), answer_of(exc.cause)) from exc.cause
     except Exception as exc:
+        if access.capabilities.purge is not Purge.EITHER:
+            # There is no other way: the table is still there.
+            reason = outage(exc)
+            if reason is not None:
+                raise access.watch.error(reason, f"{relation} could not be removed") from exc
+            raise
         # Files of it are gone already, or may not be removed, or the catalog does not do this.
         try:
             access.opened.drop_table(name)
@@ -53,3 +61,46 @@ def purge(access: CatalogAccess, relation: BaseRelation, location: str | None = 
         raise FilesLeftError(str(relation), answer_of(exc)) from exc
     if location is not None:
         remove_leftovers(location)
+
+
+class FilesLeft(Exception):
+    """A table was dropped, and its files could not be deleted.
+
+    Attributes:
+        cause: why not.
+    """
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+def _purge(access: CatalogAccess, name: tuple[str, ...]) -> None:
+    """Have the catalog drop a table with its files."""
+    try:
+        access.opened.purge_table(name)
+    except NotImplementedError:
+        # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
+        MetastoreCatalog.purge_table(cast("MetastoreCatalog", access.opened), name)
+
+
+def _drop_and_delete(access: CatalogAccess, name: tuple[str, ...]) -> None:
+    """Drop a table that a catalog drops without its files only, and delete these.
+
+    They are read with what the catalog gave for the table: nobody gets that once it is dropped.
+
+    Raises:
+        FilesLeft: the table is dropped, and files of it are left.
+    """
+    table = access.opened.load_table(name)
+    metadata, io = table.metadata, table.io
+    manifests = [manifest for snapshot in metadata.snapshots for manifest in snapshot.manifests(io)]
+    access.opened.drop_table(name)
+    try:
+        delete_data_files(io, manifests)
+        delete_files(io, {manifest.manifest_path for manifest in manifests}, "manifest")
+        delete_files(io, {snapshot.manifest_list for snapshot in metadata.snapshots}, "manifest list")
+        files = {log.metadata_file for log in metadata.metadata_log} | {table.metadata_location}
+        delete_files(io, files, "metadata")
+    except Exception as exc:
+        raise FilesLeft(exc) from exc

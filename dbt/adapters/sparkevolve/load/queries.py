@@ -25,13 +25,14 @@ class Queries:
 
     Args:
         spark: where the node runs.
-        is_hive: whether the catalog is a Hive metastore, which reads fewer names.
+        reads_types: whether the catalog reads the text of each type, as a Hive metastore does: it reads fewer
+            names, and no variants.
         node: the node that runs.
     """
 
-    def __init__(self, spark: Spark, is_hive: bool, node: Node) -> None:
+    def __init__(self, spark: Spark, reads_types: bool, node: Node) -> None:
         self._spark = spark
-        self._is_hive = is_hive
+        self._reads_types = reads_types
         self._node = node
 
     def as_stored(
@@ -67,7 +68,7 @@ class Queries:
         lacking = [note for note in query.notes if note.type != "void"]
         if settings.unmappable_types == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
-        if self._is_hive:
+        if self._reads_types:
             paths = spark_types.field_paths(columns)
             found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
         if found:
@@ -145,7 +146,7 @@ class Queries:
     def _takes_variants(self, settings: IncrementalSettings, table: Schema | None) -> bool:
         """Tell whether the model's table can have variants: the one that is there, or the one to be made."""
         version = self._node.format_version if table is not None else settings.format_version
-        return version is not None and version >= FIRST_WITH_VARIANTS and not self._is_hive
+        return version is not None and version >= FIRST_WITH_VARIANTS and not self._reads_types
 
     def _columns(self, target: SparkEvolveRelation, sql: str) -> spark_types.Struct:
         found, json = self._spark.columns_of(spark_types.no_rows(sql))
