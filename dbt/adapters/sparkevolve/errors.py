@@ -117,6 +117,23 @@ class NotIcebergError(SparkEvolveError):
         self.catalog = catalog
 
 
+class FreshnessError(SparkEvolveError):
+    """A source whose age metadata do not tell.
+
+    Attributes:
+        relation: its rendered name.
+        reason: why not.
+    """
+
+    def __init__(self, relation: str, reason: str) -> None:
+        super().__init__(
+            f"How fresh {relation} is cannot be told from metadata: {reason}. Set `loaded_at_field` or "
+            "`loaded_at_query` of the source."
+        )
+        self.relation = relation
+        self.reason = reason
+
+
 class UnreadableTableError(SparkEvolveError):
     """A table of the catalog whose metadata PyIceberg cannot read.
 

@@ -4,27 +4,33 @@ import dataclasses
 import sys
 import uuid
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
 
-from dbt.adapters.base.impl import BaseAdapter
+from dbt.adapters.base.impl import BaseAdapter, FreshnessResponse
 from dbt.adapters.base.meta import available
-from dbt.adapters.base.relation import BaseRelation, InformationSchema
+from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
+from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
+from dbt_common.utils.executor import executor
 
-from dbt.adapters.sparkevolve import listing, model_config
+from dbt.adapters.sparkevolve import documentation, listing, model_config
 from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError
+from dbt.adapters.sparkevolve.documentation import Documentation
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.restore import Restored
@@ -81,8 +87,19 @@ class SparkEvolveAdapter(SparkAdapter):
     connections: SparkEvolveConnectionManager
 
     _capabilities = CapabilityDict(
-        {Capability.MicrobatchConcurrency: CapabilitySupport(support=Support.Full)}
+        {
+            capability: CapabilitySupport(support=Support.Full)
+            for capability in (
+                Capability.MicrobatchConcurrency,
+                Capability.SchemaMetadataByRelations,
+                Capability.GetCatalogForSingleRelation,
+                Capability.TableLastModifiedMetadata,
+                Capability.TableLastModifiedMetadataBatch,
+            )
+        }
     )
+    # For more than so many, dbt asks for all relations of their schemas instead, which never costs less.
+    MAX_SCHEMA_METADATA_RELATIONS = sys.maxsize
 
     def __init__(self, config: Any, mp_context: SpawnContext) -> None:
         super().__init__(config, mp_context)
@@ -98,6 +115,7 @@ class SparkEvolveAdapter(SparkAdapter):
             SparkCommits(self.connections, credentials, self._spark, self.clauses().string_literal)
         )
         self._listing = listing.Listing(self.catalog, self._spark)
+        self._documentation = Documentation(self.catalog, self._described)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
         # `dbt debug` has no variables of a project.
@@ -367,20 +385,87 @@ class SparkEvolveAdapter(SparkAdapter):
             self.drop_relation(inside)  # type: ignore[no-untyped-call]
         super().drop_schema(relation)
 
-    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> Any:
-        """Return what ``dbt docs`` shows, for all catalogs that the project uses."""
-        return BaseAdapter.get_catalog(self, relation_configs, used_schemas)
+    def get_catalog(self, relation_configs: Any, used_schemas: Any) -> tuple["agate.Table", list[Exception]]:
+        """Return what ``dbt docs`` shows of nodes and sources; see ``get_catalog_by_relations``."""
+        return self.get_catalog_by_relations(used_schemas, set(self._get_catalog_relations(relation_configs)))
 
-    def _get_one_catalog(
-        self, information_schema: InformationSchema, schemas: set[str], used_schemas: Any
-    ) -> "agate.Table":
-        database = information_schema.database
-        found = (r for schema in sorted(schemas) for r in self.list_relations(database, schema))
-        return self._listing.docs(found, self._described)
+    def get_catalog_by_relations(
+        self, used_schemas: Any, relations: set[BaseRelation]
+    ) -> tuple["agate.Table", list[Exception]]:
+        """Return what ``dbt docs`` shows of those relations that are there.
 
-    def _described(self, relation: BaseRelation) -> listing.Described:
+        Others of their schemas cost nothing: dbt shows only what its project knows.
+
+        Returns:
+            a row for each column, and what went wrong with other relations.
+        """
+        wanted = {documentation.key(relation) for relation in relations}
+        schemas = {(str(relation.database), str(relation.schema)) for relation in relations}
+        errors: list[Exception] = []
+        there: dict[tuple[str, str, str], BaseRelation] = {}
+        for database, schema in sorted(schemas):
+            try:
+                listed = {
+                    documentation.key(relation): relation
+                    for relation in self.list_relations(database, schema)
+                }
+                there.update((key, listed[key]) for key in wanted & listed.keys())
+            except DbtRuntimeError as exc:
+                errors.append(exc)
+        shown: list[CatalogTable] = []
+        with executor(self.config) as threads:
+            submit: Callable[..., Future[CatalogTable]] = threads.submit_connected
+            found = [
+                submit(self, f"catalog of {relation}", self._documentation.of, relation)
+                for _, relation in sorted(there.items())
+            ]
+            for one in found:
+                try:
+                    shown.append(one.result())
+                except DbtRuntimeError as exc:
+                    errors.append(exc)
+        return documentation.as_table(shown), errors
+
+    def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
+        """Return what ``dbt docs`` shows of a relation."""
+        return self._documentation.of(relation)
+
+    def _described(self, relation: BaseRelation) -> documentation.Described:
         answer = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
-        return listing.described(row.values() for row in answer)
+        return documentation.described(row.values() for row in answer)
+
+    def calculate_freshness_from_metadata_batch(
+        self, sources: list[BaseRelation], macro_resolver: Any = None
+    ) -> tuple[list[AdapterResponse | None], dict[BaseRelation, FreshnessResponse]]:
+        """Return how old sources are, by the metadata of their tables.
+
+        Returns:
+            no response, since Spark is not asked, and the ages of those that have one. dbt asks for each
+            other by itself and tells why it has none.
+        """
+        ages = {}
+        for source in sources:
+            try:
+                ages[source] = self._age(source)
+            except CatalogUnavailableError:
+                break
+            except DbtRuntimeError as exc:
+                logger.debug(exc.msg)
+        return [], ages
+
+    def calculate_freshness_from_metadata(
+        self, source: BaseRelation, macro_resolver: Any = None
+    ) -> tuple[AdapterResponse | None, FreshnessResponse]:
+        """Return how old a source is, by the metadata of its table.
+
+        Raises:
+            FreshnessError: it is no Iceberg table.
+        """
+        return None, self._age(source)
+
+    def _age(self, source: BaseRelation) -> FreshnessResponse:
+        modified = self._documentation.last_modified(source)
+        return self._create_freshness_response(modified, datetime.now(timezone.utc))
 
     def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
         """Look for a name as it is written, quoted or not: Spark hands it to the catalog as it is."""

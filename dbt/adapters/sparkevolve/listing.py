@@ -1,8 +1,7 @@
-"""What there is in Spark and in the catalog: relations, their columns, what ``dbt docs`` shows of them."""
+"""What there is in Spark and in the catalog: relations, and their columns."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
@@ -11,30 +10,11 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError, UnreadableTableError
 from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.messages import has_nothing_to_list
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, namespace, schema_name, schema_problem
 from dbt.adapters.sparkevolve.spark.interface import Spark
-
-if TYPE_CHECKING:
-    import agate
-
-_CATALOG_COLUMNS = [
-    "table_database",
-    "table_schema",
-    "table_name",
-    "table_type",
-    "table_comment",
-    "table_owner",
-    "column_name",
-    "column_index",
-    "column_type",
-    "column_comment",
-]
-# The comment of a relation, and its columns with type and comment.
-Described = tuple[str | None, list[tuple[str, str, str | None]]]
 
 
 class Listing:
@@ -175,54 +155,10 @@ class Listing:
             return self._catalog.namespace_exists(schema)
         return None
 
-    def docs(
-        self, relations: Iterable[BaseRelation], describe: Callable[[BaseRelation], Described]
-    ) -> "agate.Table":
-        """Return what ``dbt docs`` shows of relations.
-
-        Args:
-            relations: the relations.
-            describe: asked for what is no Iceberg table of the profile's catalog.
-        """
-        from dbt_common.clients.agate_helper import table_from_data_flat
-
-        rows = [row for relation in relations for row in self._docs_of(relation, describe)]
-        return table_from_data_flat(rows, _CATALOG_COLUMNS)
-
-    def _docs_of(
-        self, relation: BaseRelation, describe: Callable[[BaseRelation], Described]
-    ) -> Iterator[dict[str, Any]]:
-        table = self._catalog.find_readable(relation)
-        if table is not None:
-            comment = table.properties.get(COMMENT_PROPERTY)
-            owner = table.properties.get("owner")
-            columns = [(f.name, type_text(f.field_type), f.doc) for f in table.schema().fields]
-        else:
-            owner = None
-            comment, columns = describe(relation)
-        for index, (name, dtype, doc) in enumerate(columns, start=1):
-            values = (
-                *(relation.database, relation.schema, relation.identifier, str(relation.type)),
-                *(comment, owner, name, index, dtype, doc),
-            )
-            yield dict(zip(_CATALOG_COLUMNS, values, strict=True))
-
     def _is_catalog(self, name: str) -> bool:
         if not re.fullmatch(r"\w+", name, re.ASCII):
             return False
         return self._spark.setting(f"spark.sql.catalog.{name}") is not None
-
-
-def described(rows: Iterable[Iterable[Any]]) -> Described:
-    """Return what DESCRIBE TABLE EXTENDED says of a relation.
-
-    Args:
-        rows: its rows: of the columns first, and after an empty line or a headline of the relation.
-    """
-    texts = [tuple(str(value or "") for value in row) for row in rows]
-    end = next((n for n, row in enumerate(texts) if not row[0] or row[0].startswith("#")), len(texts))
-    facts = {row[0]: row[1] for row in texts[end:]}
-    return facts.get("Comment") or None, [(row[0], row[1], row[2] or None) for row in texts[:end]]
 
 
 def kind(relation: BaseRelation | None) -> tuple[str, bool] | None:

@@ -26,7 +26,7 @@ from dbt.tests.adapter.basic.test_snapshot_check_cols import BaseSnapshotCheckCo
 from dbt.tests.adapter.basic.test_snapshot_timestamp import BaseSnapshotTimestamp
 from dbt.tests.adapter.basic.test_table_materialization import BaseTableMaterialization
 from dbt.tests.adapter.basic.test_validate_connection import BaseValidateConnection
-from dbt.tests.util import AnyString, run_dbt
+from dbt.tests.util import AnyInteger, AnyString, run_dbt
 
 
 @pytest.mark.core
@@ -98,20 +98,48 @@ class TestValidateConnection(BaseValidateConnection):
     pass
 
 
-def with_owners(catalog: dict[str, Any]) -> dict[str, Any]:
-    """Expect an owner of each table: Iceberg notes who made it, and of a view it does not."""
+FIGURES = {
+    "rows": ("Row count", "Number of rows"),
+    "bytes": ("Approximate size", "Bytes of the files of data and of deletes"),
+    "files": ("Data files", "Number of data files"),
+    "last_modified": ("Last modified", "When rows were last changed, in UTC"),
+    "snapshots": ("Snapshots", "Those kept, of all branches"),
+    "format_version": ("Format version", "Iceberg's version of the table"),
+}
+
+
+def with_owners_and_figures(catalog: dict[str, Any]) -> dict[str, Any]:
+    """Expect an owner and figures of each table: Iceberg notes who made it, and of a view it does not."""
     for kind in ("nodes", "sources"):
         for node in catalog[kind].values():
             if node["metadata"]["type"] == "table":
                 node["metadata"]["owner"] = AnyString()
+                node["stats"] = {**node["stats"], **figures_of_the_seed()}
     return catalog
+
+
+def figures_of_the_seed() -> dict[str, Any]:
+    """What is told of a table of one row, which was made a moment ago."""
+    values = {"rows": 1, "files": 1, "snapshots": 1, "format_version": 2, "last_modified": AnyString()}
+    figures = {
+        id: {
+            "id": id,
+            "label": label,
+            "value": values.get(id, AnyInteger()),
+            "description": description,
+            "include": True,
+        }
+        for id, (label, description) in FIGURES.items()
+    }
+    has_stats = {**no_stats()["has_stats"], "value": True}
+    return {**figures, "has_stats": has_stats}
 
 
 @pytest.mark.core
 class TestDocsGenerate(BaseDocsGenerate):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
-        return with_owners(
+        return with_owners_and_figures(
             base_expected_catalog(
                 project,
                 role=None,
@@ -128,7 +156,7 @@ class TestDocsGenerate(BaseDocsGenerate):
 class TestDocsGenReferences(BaseDocsGenReferences):
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
-        return with_owners(
+        return with_owners_and_figures(
             expected_references_catalog(
                 project,
                 role=None,

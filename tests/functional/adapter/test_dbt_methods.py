@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.functional.harness import Run, Scenario, SqlRunner
 
@@ -369,24 +370,36 @@ def test_columns_under_the_empty_flag(scenario: Scenario, materialized: str) -> 
 
 
 def test_source_freshness(scenario: Scenario) -> None:
+    """By a column, and by the metadata of Iceberg's tables."""
     scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
-    scenario.sql(f"create table {scenario.relation('events')} as select current_timestamp() as at")
-    scenario.file(
-        "models/sources.yml",
-        f"""
-        sources:
-          - name: raw
-            database: lake
-            schema: {scenario.schema}
-            tables:
-              - name: events
-                loaded_at_field: at
-                config:
-                  freshness: {{error_after: {{count: 1, period: hour}}}}
-        """,
-    )
+    for name in ("events", "bare"):
+        scenario.sql(
+            f"create table {scenario.relation(name)} using iceberg as select timestamp'2020-01-01' as at"
+        )
+    scenario.sql(f"create table {scenario.relation('empty')} (id int) using iceberg")
+    scenario.sql(f"create view {scenario.relation('seen')} as select 1 as id")
+    tables = [{"name": "events", "loaded_at_field": "at"}]
+    tables += [{"name": name} for name in ("bare", "empty", "seen", "missing")]
+    source = {"name": "raw", "database": "lake", "schema": scenario.schema, "tables": tables}
+    source["config"] = {"freshness": {"error_after": {"count": 1, "period": "hour"}}}
+    scenario.file("models/sources.yml", yaml.safe_dump({"sources": [source]}))
+
     run = scenario.dbt("source", "freshness")
-    assert run.success, run.message or run.log
+    results = {result.node.name: result for result in run.result.result}  # type: ignore[union-attr]
+    status = {name: str(result.status) for name, result in results.items()}
+    fails = dict.fromkeys(("seen", "missing"), "runtime error")
+    assert status == {"events": "error", "bare": "pass", "empty": "error", **fails}
+    made = scenario.table("bare").current_snapshot()
+    assert made is not None
+    assert results["bare"].max_loaded_at.timestamp() * 1000 == pytest.approx(made.timestamp_ms, abs=0.5)
+    assert results["bare"].age < 3600
+    assert results["empty"].max_loaded_at.year == 1
+    for name in fails:
+        assert " ".join(str(results[name].message).split()) == (
+            f"Runtime Error in source {name} (models/sources.yml) How fresh {scenario.relation(name)} is "
+            "cannot be told from metadata: it is not an Iceberg table of `lake`. Set `loaded_at_field` or "
+            "`loaded_at_query` of the source."
+        )
 
 
 def test_debug(scenario: Scenario) -> None:

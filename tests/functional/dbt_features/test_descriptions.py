@@ -1,9 +1,12 @@
 """Descriptions of tables and columns, and `dbt docs generate`."""
 
 import json
+from typing import Any
 
 import pytest
 import yaml
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 
 from tests.functional.harness import Scenario
 
@@ -81,7 +84,8 @@ def test_description_of_a_new_column(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
-def test_docs_generate_after_evolution(scenario: Scenario) -> None:
+def test_docs_generate_after_evolution(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it costs a load for each table, a statement for each view, and nothing for what is beside them."""
     scenario.model("select 1 as id, 1 as a, 2 as b, 3 as c")
     scenario.run()
     scenario.model(
@@ -96,10 +100,38 @@ def test_docs_generate_after_evolution(scenario: Scenario) -> None:
         on_schema_change=None,
     )
     scenario.run()
-    run = scenario.dbt("docs", "generate")
-    assert run.success, run.message
-    nodes = json.loads((scenario.folder / "target" / "catalog.json").read_text())["nodes"]
+    foreign = scenario.relation("foreign")
+    scenario.sql(f"create table {foreign} (id int) using iceberg")
+    scenario.sql(f"create view {scenario.relation('broken')} as select * from {foreign}")
+    scenario.sql(f"create table {scenario.relation('beside')} (id int) using iceberg")
+    scenario.sql(f"drop table {foreign}")
+    loads: list[str] = []
+    of_catalog = type(scenario.table().catalog)
+    load_table = of_catalog.load_table
+
+    def counted(catalog: Catalog, identifier: tuple[str, ...]) -> Table:
+        loads.append(identifier[-1])
+        return load_table(catalog, identifier)
+
+    monkeypatch.setattr(of_catalog, "load_table", counted)
+
+    def generate(*arguments: str) -> tuple[dict[str, Any], list[str], int]:
+        """The nodes of the catalog, the tables loaded for them, and how many statements described others."""
+        loads.clear()
+        run = scenario.dbt("docs", "generate", *arguments)
+        assert run.success, run.message
+        nodes = json.loads((scenario.folder / "target" / "catalog.json").read_text())["nodes"]
+        return nodes, sorted(loads), run.log.count("describe extended")
+
+    nodes, *cost = generate("--select", "t")
+    assert [[*nodes], *cost] == [["model.case.t"], ["t"], 0]
+    nodes, *cost = generate()
+    assert cost == [["t", "v"], 1]
     table = nodes["model.case.t"]
+    figures = {name: figure["value"] for name, figure in table["stats"].items()}
+    # The row of the first run is deleted, and still in its file.
+    assert (figures["rows"], figures["files"], figures["snapshots"]) == (1, 2, 3)
+    assert table["stats"]["rows"]["label"] == "Approximate row count"
     assert table["metadata"]["database"] == "lake"
     assert table["metadata"]["schema"] == scenario.schema
     columns = sorted(table["columns"].values(), key=lambda column: column["index"])

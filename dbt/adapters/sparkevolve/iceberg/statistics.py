@@ -1,0 +1,102 @@
+"""What a table's metadata tell of its rows, files and age, without a look at any of its files.
+
+The keys of a snapshot's summary are those of the Iceberg table spec ("Optional Snapshot Summary Fields"), so
+each may be missing.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+
+from dbt.adapters.sparkevolve.iceberg.base import partitions
+from dbt.adapters.sparkevolve.times import iso_of
+
+# The names of all that there can be, in the order in which they are shown.
+STATISTICS = (
+    *("rows", "bytes", "files", "last_modified"),
+    *("snapshots", "partitioned_by", "format_version"),
+)
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One fact of a table, as ``dbt docs`` shows it.
+
+    Attributes:
+        id: its name in ``catalog.json``.
+        label: its name for readers.
+        value: a number, or a text.
+        description: what it is exactly.
+    """
+
+    id: str
+    label: str
+    value: int | str
+    description: str
+
+
+def statistics(table: Table) -> list[Statistic]:
+    """Return what the metadata of a table tell: of ``main``, unless the description says else.
+
+    What is not known, such as the number of rows of a table with equality deletes, is left out.
+    """
+    head = table.current_snapshot()
+    found = [] if head is None else list(_of_snapshot(head))
+    changed = last_change(table)
+    text = None if changed is None else iso_of(changed)
+    if text is not None:
+        found.append(Statistic("last_modified", "Last modified", text, "When rows were last changed, in UTC"))
+    found.append(
+        Statistic("snapshots", "Snapshots", len(table.metadata.snapshots), "Those kept, of all branches")
+    )
+    parts = ", ".join(str(part) for part in partitions(table))
+    if parts:
+        found.append(Statistic("partitioned_by", "Partitioned by", parts, "Of files written from now on"))
+    version = table.metadata.format_version
+    found.append(Statistic("format_version", "Format version", version, "Iceberg's version of the table"))
+    return found
+
+
+def _of_snapshot(snapshot: Snapshot) -> Iterator[Statistic]:
+    summary = dict(snapshot.summary.additional_properties) if snapshot.summary is not None else {}
+    total = _number(summary, "total-records")
+    deleted = _number(summary, "total-position-deletes")
+    if total is not None and deleted is not None and _number(summary, "total-equality-deletes") == 0:
+        label, exactness = "Row count", "Number of rows"
+        if deleted:
+            label = "Approximate row count"
+            exactness = "Rows in files, less those deleted: too few if compaction has left deletes behind"
+        yield Statistic("rows", label, max(total - deleted, 0), exactness)
+    size = _number(summary, "total-files-size")
+    if size is not None:
+        yield Statistic("bytes", "Approximate size", size, "Bytes of the files of data and of deletes")
+    files = _number(summary, "total-data-files")
+    if files is not None:
+        yield Statistic("files", "Data files", files, "Number of data files")
+
+
+def _number(summary: dict[str, str], key: str) -> int | None:
+    text = summary.get(key, "")
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def last_change(table: Table) -> int | None:
+    """Return when rows of ``main`` were last changed, in ms since the epoch; None if it never had any.
+
+    A commit that replaces files by others with the same rows (the operation ``replace``, which compaction is)
+    changes none. Where everything before such a commit has expired, the oldest commit that is known bounds
+    the time from above.
+    """
+    snapshot = table.current_snapshot()
+    while snapshot is not None and _keeps_rows(snapshot) and snapshot.parent_snapshot_id is not None:
+        before = table.snapshot_by_id(snapshot.parent_snapshot_id)
+        if before is None:
+            break
+        snapshot = before
+    return None if snapshot is None else snapshot.timestamp_ms
+
+
+def _keeps_rows(snapshot: Snapshot) -> bool:
+    return snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
