@@ -1,4 +1,4 @@
-"""Catalogs by the profile alone: REST with signed requests on S3, Glue, and Spark's own in Hive.
+"""Catalogs by the profile alone: REST with signed requests on S3, Glue, Spark's own in Hive; and a cluster.
 
 dbt runs in a process of its own: Spark gets its jars when it starts, and only then.
 """
@@ -17,6 +17,7 @@ import yaml
 from pyiceberg.catalog import Catalog, load_catalog
 
 from dbt.adapters.sparkevolve.iceberg.metastore import COMPARES_TYPES
+from tests.functional.cluster import StandaloneCluster
 from tests.functional.harness import PRESERVE
 from tests.functional.metastore import HiveMetastore
 from tests.functional.object_stores import SECRET, Moto, SeaweedFs, program
@@ -35,6 +36,7 @@ SERVERS = {
     "rest-sigv4": (SeaweedFs, "weed", "lake"),
     "glue": (Moto, "moto_server", "lake"),
     "spark_catalog": (LenientMetastore, "java", "spark_catalog"),
+    "standalone": (StandaloneCluster, "java", "lake"),
 }
 
 # Several dbt commands with one Spark; each is a line of JSON on stdin.
@@ -71,12 +73,12 @@ FIRST = (1, 10, AT, {"x": 1, "y": None}, "g", None)
 @pytest.fixture(params=SERVERS)
 def place(
     request: pytest.FixtureRequest, method: str, tmp_path: Path
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """The name of a catalog, and the profile's properties of it."""
+) -> Iterator[tuple[str, dict[str, str], dict[str, str]]]:
+    """The name of a catalog, the profile's properties of it, and its settings of Spark."""
     if method != "session":
         pytest.skip("a Thrift server has its jars from its operator")
     server, needed, name = SERVERS[request.param]
-    if name == "lake":
+    if server in (SeaweedFs, Moto):
         pytest.importorskip("boto3")
     if program(needed) is None:
         pytest.skip(f"needs {needed}")
@@ -84,9 +86,13 @@ def place(
     with server(tmp_path / "server") as running:  # type: ignore[attr-defined]
         if isinstance(running, HiveMetastore):
             warehouse = f"file://{running.work_dir}/warehouse"
-            yield name, {"type": "hive", "uri": running.uri, "warehouse": warehouse}
+            yield name, {"type": "hive", "uri": running.uri, "warehouse": warehouse}, {}
+        elif isinstance(running, StandaloneCluster):
+            yield name, running.properties, running.spark_config
+            # All that Spark did to rows was done there.
+            assert len(running.executors()) == 1
         else:
-            yield name, running.properties
+            yield name, running.properties, {}
 
 
 def rows(catalog: Catalog, name: str) -> list[tuple[Any, ...]]:
@@ -95,9 +101,9 @@ def rows(catalog: Catalog, name: str) -> list[tuple[Any, ...]]:
 
 
 def test_every_strategy_by_the_properties_of_pyiceberg_alone(
-    place: tuple[str, dict[str, str]], tmp_path: Path
+    place: tuple[str, dict[str, str], dict[str, str]], tmp_path: Path
 ) -> None:
-    catalog_name, properties = place
+    catalog_name, properties, spark_config = place
     project = tmp_path / "project"
     for folder in ("models", "seeds", "snapshots"):
         (project / folder).mkdir(parents=True)
@@ -107,7 +113,7 @@ def test_every_strategy_by_the_properties_of_pyiceberg_alone(
         "schema": "shop",
         "catalog": catalog_name,
         "catalog_properties": properties,
-        "spark_config": {"spark.sql.shuffle.partitions": 1},
+        "spark_config": {"spark.sql.shuffle.partitions": 1, **spark_config},
     }
     (project / "profiles.yml").write_text(yaml.safe_dump({"case": {"target": "t", "outputs": {"t": target}}}))
     (project / "dbt_project.yml").write_text(
