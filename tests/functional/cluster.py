@@ -31,7 +31,7 @@ class StandaloneCluster(Server):
     @property
     def spark_config(self) -> dict[str, str]:
         """What a profile needs to run on it."""
-        return {"spark.master": self.master, "spark.executor.memory": "1g"}
+        return {"spark.master": self.master, "spark.executor.memory": "1g", "spark.driver.host": HOST}
 
     def executors(self) -> list[Path]:
         """The folders of all executors that the worker has had."""

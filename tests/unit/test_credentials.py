@@ -51,6 +51,21 @@ def test_a_profile_of_five_lines_is_enough(tmp_path: Path) -> None:
     assert settings.sqlite_file == tmp_path / ".sparkevolve" / "catalog.db"
 
 
+@pytest.mark.parametrize("master", ["spark://head:7077", "yarn", "k8s://https://api:6443"])
+def test_the_embedded_catalog_is_for_one_machine(master: str) -> None:
+    on_cluster = {"spark_config": {"spark.master": master}}
+    error = refused({**SESSION, **on_cluster})
+    assert error.setting == "spark_config"
+    assert error.msg == (
+        "`spark.master` in `spark_config` names a cluster, and the profile has no `catalog_properties`: the "
+        "embedded catalog keeps its files on this machine, where the executors would not find them. Give "
+        "`catalog_properties`, with a `warehouse` that this machine and all executors reach."
+    )
+    credentials({**SESSION, **on_cluster, "catalog_properties": SQL})
+    credentials({**SESSION, "spark_config": {"spark.master": "local-cluster[2,1,1024]"}})
+    credentials({**THRIFT, **on_cluster})
+
+
 @pytest.mark.parametrize(
     ("output", "keeps"),
     [

@@ -70,6 +70,16 @@ def test_what_the_profile_says_wins() -> None:
     }
 
 
+def test_executors_elsewhere_reach_the_driver() -> None:
+    """At the address that Spark finds for this machine, unless the profile has one."""
+    there = config({"spark.master": "spark://head:7077"})
+    assert there["spark.master"] == "spark://head:7077"
+    assert not {"spark.driver.host", "spark.driver.bindAddress"} & there.keys()
+    named = config({"spark.master": "yarn", "spark.driver.host": "gateway.internal"})
+    assert named["spark.driver.host"] == "gateway.internal"
+    assert config({"spark.master": " local[2] "})["spark.driver.host"] == "127.0.0.1"
+
+
 def test_the_profile_itself_is_left_as_it_is() -> None:
     given = {"spark.jars.packages": "a:b:1", "spark.sql.extensions": "mine"}
     config(given)

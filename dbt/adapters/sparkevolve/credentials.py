@@ -1,6 +1,7 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -70,6 +71,11 @@ def near_miss_of_spark(key: str, catalog: str) -> str | None:
             if want != catalog and closest(part, [want]) is not None:
                 return ".".join([*wanted, *parts[len(wanted) :]])
     return None
+
+
+def is_local(spark_config: Mapping[str, Any]) -> bool:
+    """Tell whether a session runs on this machine alone, by the profile's ``spark_config``."""
+    return str(spark_config.get("spark.master", "local")).strip().startswith("local")
 
 
 @dataclass(repr=False)
@@ -181,6 +187,18 @@ class SparkEvolveCredentials(SparkCredentials):
         self._base_dir = Path.cwd()
         settings = self.catalog_settings()
         settings.check()
+        if (
+            settings.embedded
+            and self.method == SparkConnectionMethod.SESSION
+            and not is_local(self.spark_config)
+        ):
+            raise ProfileError(
+                "spark_config",
+                "`spark.master` in `spark_config` names a cluster, and the profile has no "
+                "`catalog_properties`: the embedded catalog keeps its files on this machine, where the "
+                "executors would not find them. Give `catalog_properties`, with a `warehouse` that this "
+                "machine and all executors reach.",
+            )
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         # Of a REST catalog that is not opened yet, what its properties tell.

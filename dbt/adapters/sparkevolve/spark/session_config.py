@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.sparkevolve.credentials import is_local
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -18,6 +19,9 @@ _SECRETS = (
     "|connection-string|authorization"
 )
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+# The address of a driver whose executors are on its own machine.
+ONLY_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 def _of_sparks_own_catalog(settings: CatalogSettings) -> dict[str, str]:
@@ -65,8 +69,7 @@ def session_config(
         # dbt's own output is what the user reads.
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
+        **(ONLY_HERE if is_local(own) else {}),
         # Event logs have the settings.
         "spark.redaction.regex": _SECRETS,
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
