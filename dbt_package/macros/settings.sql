@@ -125,10 +125,12 @@
 
 {% macro switch_setting(name) %}
   {% set value = sparkevolve.configured(name, true) %}
-  {% if value is not boolean %}
+  {# A text is read as what it says. #}
+  {% set text = value | string | trim | lower if value is boolean or value is integer or value is string else '' %}
+  {% if text not in ['true', 'yes', 'on', '1', 'false', 'no', 'off', '0'] %}
     {% do sparkevolve.raise_setting(name, value, 'Allowed are: true, false.') %}
   {% endif %}
-  {% do return(value) %}
+  {% do return(text in ['true', 'yes', 'on', '1']) %}
 {% endmacro %}
 
 
@@ -255,9 +257,11 @@
     'incremental_strategy', strategies, 'delete+insert' if unique_key else 'append', true
   ) %}
   {% set retries = sparkevolve.configured('commit_retries', 4) %}
-  {% if retries is not integer or retries is boolean or retries < 0 %}
+  {% set digits = retries | string | trim if retries is string or (retries is integer and retries is not boolean) else '' %}
+  {% if digits == '' or digits | length > 18 or digits.strip('0123456789') != '' %}
     {% do sparkevolve.raise_setting('commit_retries', retries, 'Allowed are: whole numbers from 0.') %}
   {% endif %}
+  {% set retries = digits | int %}
   {% set event_time = sparkevolve.configured('event_time') %}
   {% if event_time is not none and not sparkevolve.is_name(event_time) %}
     {% do sparkevolve.raise_setting('event_time', event_time, 'It has to be the name of a column.') %}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dbt.adapters.sparkevolve.errors import ModelConfigError
+from dbt.adapters.sparkevolve.errors import ModelConfigError, ModelSettingsError
 from dbt.adapters.sparkevolve.model_config import (
     FOREIGN,
     KNOWN,
@@ -17,6 +17,20 @@ from dbt.adapters.sparkevolve.model_config import (
 )
 
 FIELDS = ("materialized", "unique_key", "tags", "meta", "full_refresh", "schema", "docs", "group")
+
+
+def test_all_that_is_wrong_is_one_error() -> None:
+    given = {"uniqe_key": "id", "materialized": "incremental", "publish": "now", "location_root": ""}
+    with pytest.raises(ModelSettingsError) as raised:
+        check("model.case.t", given, FIELDS, given)
+    assert raised.value.msg == (
+        "3 settings of model.case.t cannot be used:\n"
+        '  * uniqe_key is "id" in model.case.t. There is no such setting. Did you mean `unique_key`?\n'
+        '  * location_root is "" in model.case.t. It has to be a location, such as `s3://bucket/folder`.\n'
+        '  * publish is "now" in model.case.t. Allowed are: branch, direct.'
+    )
+    # What is no incremental model may have anything under these names.
+    check("model.case.t", {}, FIELDS, {"materialized": "table", "publish": "now"})
 
 
 def refused(given: dict[str, Any], config: dict[str, Any] | None = None) -> str:

@@ -200,8 +200,25 @@ def test_a_variable_makes_a_plan_of_whatever_can_be_one() -> None:
     assert operations.arguments("schema_history", {"model": "m"}, True) == {"model": "m"}
 
 
-@pytest.mark.parametrize("text", ["false", "no", "off", 0, 1, "true"])
-def test_a_text_for_a_switch_is_refused_and_never_taken_for_true(text: object) -> None:
+@pytest.mark.parametrize(
+    ("text", "means"),
+    [("false", False), ("no", False), ("off", False), (0, False), (1, True), (" True ", True)],
+)
+def test_a_text_for_a_switch_is_read_as_what_it_says(text: object, means: bool) -> None:
+    given = {"model": "m", "column": "c", "plan_only": text}
+    assert Operations("lake", {}).arguments("restore_column", given)["plan_only"] is means
+
+
+def test_a_text_is_read_as_the_number_that_it_says() -> None:
+    given = {"rows_per_batch": "1000", "pause_seconds": "0.5", "max_batches": " 2 "}
+    found = Operations("lake", {}).arguments(
+        "backfill_column", {"model": "m", "column": "c", "value": 1, **given}
+    )
+    assert [found[name] for name in given] == [1000, 0.5, 2]
+
+
+@pytest.mark.parametrize("text", ["flase_", 2, "", "null"])
+def test_another_text_for_a_switch_is_refused(text: object) -> None:
     with pytest.raises(OperationError) as raised:
         Operations("lake", {}).arguments("restore_column", {"model": "m", "column": "c", "plan_only": text})
     assert raised.value.msg == (

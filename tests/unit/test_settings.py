@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.sparkevolve.errors import ModelConfigError, SettingsConflictError, VariableError
+from dbt.adapters.sparkevolve.errors import (
+    ModelConfigError,
+    ModelSettingsError,
+    SettingsConflictError,
+    VariableError,
+)
 from dbt.adapters.sparkevolve.impl import SparkEvolveConfig
-from dbt.adapters.sparkevolve.settings import DOCUMENTED, SETTINGS, IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.settings import DOCUMENTED, SETTINGS, SWITCHES, IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.variables import switch
 
 NODE = "model.case.t"
 START, END = datetime(2024, 1, 1, tzinfo=timezone.utc), datetime(2024, 1, 2, tzinfo=timezone.utc)
@@ -188,12 +194,14 @@ SHAPES = {
         ("publish", "", '""'),
         ("full_refresh_schema", ["keep"], '["keep"]'),
         ("unmappable_types", None, "null"),
-        ("type_widening", "true", '"true"'),
-        ("relax_not_null", 1, "1"),
+        ("type_widening", "truth", '"truth"'),
+        ("relax_not_null", 2, "2"),
+        ("relax_not_null", 1.0, "1.0"),
         ("nested_evolution", None, "null"),
         ("commit_retries", -1, "-1"),
         ("commit_retries", True, "true"),
-        ("commit_retries", "4", '"4"'),
+        ("commit_retries", "4.0", '"4.0"'),
+        ("commit_retries", "-4", '"-4"'),
         ("commit_retries", None, "null"),
         ("incremental_predicates", {"a": 1}, '{"a": 1}'),
         ("incremental_predicates", 5, "5"),
@@ -230,6 +238,55 @@ def test_a_value_that_is_none_of_those_allowed_is_refused(key: str, value: objec
     assert error.value.msg == f"{key} is {shown} in {NODE}. Allowed are: {CHOICES[key]}."
     assert (error.value.setting, error.value.value, error.value.node_id) == (key, value, NODE)
     assert error.value.type == "Compilation"
+
+
+@pytest.mark.parametrize("key", SWITCHES)
+@pytest.mark.parametrize(
+    ("value", "means"),
+    [("false", False), (" No ", False), (0, False), ("TRUE", True), ("on", True), (1, True)],
+)
+def test_a_text_is_read_as_the_boolean_that_it_says(key: str, value: object, means: bool) -> None:
+    """What `env_var` returns in a model's `config` is a text, as is what stands in quotes."""
+    assert getattr(settings({key: value}), key) is means
+    assert settings({key: value}) == settings({key: means})
+
+
+def test_a_text_is_read_as_the_number_that_it_says() -> None:
+    assert settings({"commit_retries": " 7 "}).commit_retries == 7
+
+
+def test_all_wrong_settings_are_named_at_once() -> None:
+    with pytest.raises(ModelSettingsError) as raised:
+        settings(
+            {
+                "publish": "branches",
+                "on_schema_change": "sync_all_columns",
+                "file_format": "delta",
+                "type_widening": "maybe",
+            }
+        )
+    assert raised.value.msg == (
+        f"4 settings of {NODE} cannot be used:\n"
+        f'  * file_format is "delta" in {NODE}. Allowed are: iceberg.\n'
+        f"  * on_schema_change is 'sync_all_columns' in {NODE}, which means to drop columns, and sparkevolve "
+        f"never drops one. Allowed are: {CHOICES['on_schema_change']}.\n"
+        f'  * publish is "branches" in {NODE}. Allowed are: branch, direct.\n'
+        f'  * type_widening is "maybe" in {NODE}. Allowed are: true, false.'
+    )
+    assert (len(raised.value.errors), raised.value.node_id, raised.value.type) == (4, NODE, "Compilation")
+    with pytest.raises(ModelSettingsError) as raised:
+        settings(
+            {
+                "audits": "a",
+                "publish": "direct",
+                "removed_columns": "keep",
+                "incremental_strategy": "insert_overwrite",
+            }
+        )
+    assert [e.settings for e in raised.value.errors if isinstance(e, SettingsConflictError)] == [
+        ("removed_columns", "incremental_strategy"),
+        ("audits", "publish"),
+    ]
 
 
 def test_an_incremental_model_is_an_iceberg_table() -> None:
@@ -437,9 +494,9 @@ NO_TEXT = SCALARS | st.lists(SCALARS, min_size=1) | st.dictionaries(st.text(), S
 NO_MAPPING = SCALARS | st.text(min_size=1) | st.lists(SCALARS, min_size=1)
 WRONG = {
     **dict.fromkeys([*CHOICES, *SHAPES], NO_TEXT),
-    **dict.fromkeys(("type_widening", "relax_not_null", "nested_evolution"), st.integers() | st.text()),
+    **dict.fromkeys(SWITCHES, (st.integers() | st.text()).filter(lambda value: switch(value) is None)),
     "dead_letter_limit": st.integers(max_value=-1) | st.booleans() | st.lists(st.integers()),
-    "commit_retries": st.integers(max_value=-1) | st.booleans() | st.text() | st.lists(st.integers()),
+    "commit_retries": st.integers(max_value=-1) | st.booleans() | st.text("abc. -") | st.lists(st.integers()),
     **dict.fromkeys(("tblproperties", "options", "column_renames", "column_defaults"), NO_MAPPING),
 }
 

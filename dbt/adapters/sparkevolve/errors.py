@@ -646,6 +646,29 @@ class VariableError(SparkEvolveError, CompilationError):
 
     def __init__(self, variable: str, value: object) -> None:
         shown = json.dumps(value, ensure_ascii=False, default=str)
+class ModelSettingsError(SparkEvolveError, CompilationError):
+    """Several settings of one model that cannot be meant; a compilation error to dbt.
+
+    Attributes:
+        errors: what is wrong with each.
+        node_id: the id of the model, snapshot or seed.
+    """
+
+    def __init__(self, errors: Sequence[SparkEvolveError], node: str) -> None:
+        lines = "\n".join(f"  * {error.msg}" for error in errors)
+        super().__init__(f"{len(errors)} settings of {node} cannot be used:\n{lines}")
+        self.errors = tuple(errors)
+        self.node_id = node
+
+
+def raise_all(errors: Sequence[SparkEvolveError], node: str) -> None:
+    """Raise what was found in the settings of a node, if there is something: one error with all of it."""
+    if len(errors) > 1:
+        raise ModelSettingsError(errors, node)
+    for error in errors:
+        raise error
+
+
         super().__init__(
             f"The variable `{variable}` is {shown}, which is neither true nor false: give it as `--vars "
             f"'{variable}: true'`, or leave it out. Nothing was built."

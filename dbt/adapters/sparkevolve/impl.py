@@ -56,6 +56,7 @@ from dbt.adapters.sparkevolve.settings import (
 from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
+from dbt.adapters.sparkevolve.variables import KNOWN, is_on
 
 if TYPE_CHECKING:
     import agate
@@ -135,6 +136,9 @@ class SparkEvolveAdapter(SparkAdapter):
         Raises:
             ForeignCatalogError: the node would be built in another catalog, where it cannot be.
             ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
+            SettingsConflictError: settings contradict each other.
+            ModelSettingsError: there is more than one of these.
+            VariableError: a variable of the run is neither true nor false.
         """
         model = config.model
         if model.config.materialized in _IN_PROFILES_CATALOG and model.database not in (
@@ -143,6 +147,9 @@ class SparkEvolveAdapter(SparkAdapter):
         ):
             relation = self.Relation.create(model.database, model.schema, model.alias)
             raise ForeignCatalogError(str(relation), str(model.database), self.catalog.name)
+        # Macros ask for them too; errors of macros come with a list of macros.
+        for variable in KNOWN:
+            is_on(variable, self._unchecked_variables.get(variable, False))
         if str(model.resource_type) in ("model", "snapshot", "seed"):
             given = dict(model.config._extra)
             fields = [field.name for field in dataclasses.fields(model.config)]

@@ -1,11 +1,18 @@
 """What a model's configuration may hold: no near misses of settings, and no values that cannot be one."""
 
 from collections import ChainMap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from dbt.adapters.sparkevolve.errors import ModelConfigError
-from dbt.adapters.sparkevolve.settings import DOCUMENTED, OWN_META, Strategy, strategy_of
+from dbt.adapters.sparkevolve.errors import (
+    ModelConfigError,
+    ModelSettingError,
+    ModelSettingsError,
+    SettingsConflictError,
+    SparkEvolveError,
+    raise_all,
+)
+from dbt.adapters.sparkevolve.settings import DOCUMENTED, OWN_META, IncrementalSettings, Strategy, strategy_of
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean, is_slip
 
 # Our settings of a model, and those of dbt that we read: a near miss of one of them changes what is written.
@@ -216,17 +223,43 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
 
     Raises:
         ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
+        SettingsConflictError: settings contradict each other.
+        ModelSettingsError: there is more than one of these.
     """
-    config = _own_first(config)
+    found: list[SparkEvolveError] = list(_problems(node, given, fields, _own_first(config)))
+    if config.get("materialized") in ("incremental", "snapshot"):
+        said = [error.setting for error in found if isinstance(error, ModelConfigError)]
+        others = _problems_of_a_load(node, config)
+        found += [e for e in others if not (isinstance(e, ModelConfigError) and e.setting in said)]
+    raise_all(found, node)
+
+
+def _problems_of_a_load(node: str, config: Mapping[str, Any]) -> Sequence[SparkEvolveError]:
+    """Return what is wrong with the settings of a model or snapshot that is loaded.
+
+    Asked for here, since an error that a macro raises comes with the names of the macros.
+    """
+    try:
+        IncrementalSettings.check(config, node)  # type: ignore[arg-type]
+    except ModelSettingsError as exc:
+        return exc.errors
+    except (ModelSettingError, SettingsConflictError) as exc:
+        return [exc]
+    return ()
+
+
+def _problems(
+    node: str, given: Mapping[str, Any], fields: Iterable[str], config: Mapping[str, Any]
+) -> Iterator[ModelConfigError]:
     known = {*KNOWN, *_OTHERS, *FOREIGN, *fields}
     for name in given:
         near = None if name in known or name in _OWN or name.startswith("_") else closest(name, known)
         if near in KNOWN and is_slip(name, str(near)):
-            raise ModelConfigError(
+            yield ModelConfigError(
                 name, given[name], node, f"There is no such setting. {did_you_mean(str(near))}"
             )
     if config.get("sql_header"):
-        raise ModelConfigError(
+        yield ModelConfigError(
             "sql_header",
             config.get("sql_header"),
             node,
@@ -236,13 +269,14 @@ def check(node: str, given: Mapping[str, Any], fields: Iterable[str], config: Ma
     for setting in DOCUMENTED:
         value, kind = config.get(setting.key), setting.kind
         if kind.is_checked_everywhere and value is not None and not kind.accepts(value):
-            raise ModelConfigError(setting.key, value, node, kind.remedy)
-    for name in config.get("tblproperties") or ():
+            yield ModelConfigError(setting.key, value, node, kind.remedy)
+    properties = config.get("tblproperties")
+    for name in properties if isinstance(properties, Mapping) else ():
         if str(name).lower().startswith("sparkevolve."):
-            raise ModelConfigError(
+            yield ModelConfigError(
                 "tblproperties", name, node, "Properties with this prefix are kept by sparkevolve itself."
             )
     if config.get("incremental_strategy") == Strategy.INSERT_OVERWRITE and config.get("partition_by") == []:
-        raise ModelConfigError(
+        yield ModelConfigError(
             "partition_by", [], node, "Leave it out if the whole table is to be overwritten."
         )

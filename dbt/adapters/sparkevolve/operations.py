@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import OperationError
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Kind
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
+from dbt.adapters.sparkevolve.variables import switch, whole_number
 
 _KINDS = ("model", "snapshot", "seed")
 _LONGEST_PAUSE = 86_400.5
@@ -68,11 +69,16 @@ def _sql(value: Any) -> str:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return (whole_number(value) or 0) > 0
 
 
 def _is_seconds(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LONGEST_PAUSE
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return False
+    try:
+        return 0 <= float(value) < _LONGEST_PAUSE
+    except ValueError:
+        return False
 
 
 def _names_listed(value: Any) -> tuple[str, ...]:
@@ -87,7 +93,7 @@ _SQL = Kind(_is_sql, "an SQL expression over the columns of a row", _sql)
 _COLUMNS = Kind(_are_names, "the name of a column, or a list of names", _names_listed)
 _COUNT = Kind(_is_count, "a whole number from 1", int)
 _SECONDS = Kind(_is_seconds, "a number of seconds from 0 to a day", float)
-_SWITCH = Kind(lambda value: isinstance(value, bool), "true or false", bool)
+_SWITCH = Kind(lambda value: switch(value) is not None, "true or false", switch)
 
 
 def _message_id(value: Any) -> str:

@@ -12,7 +12,12 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol
 
-from dbt.adapters.sparkevolve.errors import ModelSettingError, SettingsConflictError
+from dbt.adapters.sparkevolve.errors import (
+    ModelSettingError,
+    SettingsConflictError,
+    SparkEvolveError,
+    raise_all,
+)
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.table_properties import (
@@ -20,7 +25,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     FORMAT_VERSION,
     property_text,
 )
-from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, is_on
+from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, is_on, switch, whole_number
 
 
 class Strategy(str, Enum):
@@ -182,7 +187,7 @@ def _are_defaults(value: object) -> bool:
 
 
 def _are_docs(value: object) -> bool:
-    # dbt passes over other names than `relation` and `columns`.
+    # dbt passes over other names than `relation` and `columns`, and takes any text for true.
     return isinstance(value, Mapping) and all(isinstance(is_on, bool) for is_on in value.values())
 
 
@@ -305,12 +310,8 @@ def _one_of(*allowed: str, read: Callable[[Any], Any] = _same) -> Kind:
 
 _NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
 _STRATEGY = _one_of(*map(str, STRATEGIES), read=_strategy)
-_SWITCH = Kind(lambda value: isinstance(value, bool), "true, false", _same)
-_COUNT = Kind(
-    lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= 0,
-    "whole numbers from 0",
-    _same,
-)
+_SWITCH = Kind(lambda value: switch(value) is not None, "true, false", switch)
+_COUNT = Kind(lambda value: whole_number(value) is not None, "whole numbers from 0", whole_number)
 _CONDITIONS = Kind(_are_conditions, "an SQL condition, or a list of them", _texts)
 _AUDITS = Kind(
     _are_audits,
@@ -338,7 +339,9 @@ _RENAMES = Kind(_are_renames, "a mapping of old to new names", _mapping, True)
 _DEFAULTS = Kind(
     _are_defaults, "a mapping of columns to SQL literals, such as `{status: \"'new'\"}`", _mapping, True
 )
-_DOCS = Kind(_are_docs, "a mapping of `relation` and `columns` to true or false", _mapping, True)
+_DOCS = Kind(
+    _are_docs, "a mapping of `relation` and `columns` to true or false, without quotes", _mapping, True
+)
 
 
 @dataclass(frozen=True)
@@ -677,24 +680,13 @@ class IncrementalSettings:
 
         Raises:
             VariableError: that is neither true nor false.
-            ModelSettingError: a value cannot be one, or two settings contradict each other.
+            ModelSettingError: a value cannot be one.
+            SettingsConflictError: settings contradict each other.
+            ModelSettingsError: there is more than one of these.
         """
         config = own_first(config, node)
-        file_format = config.get(FILE_FORMAT.key) or ICEBERG
-        if file_format != ICEBERG:
-            raise ModelSettingError(FILE_FORMAT.key, file_format, node, f"Allowed are: {ICEBERG}.")
-        if config.get("on_schema_change") == "sync_all_columns":
-            raise SettingsConflictError(
-                ["on_schema_change"],
-                node,
-                f"on_schema_change is 'sync_all_columns' in {node}, which means to drop columns, and "
-                f"sparkevolve never drops one. {SETTINGS['on_schema_change'].kind.remedy}",
-            )
-        values = {name: setting.value(config, node) for name, setting in SETTINGS.items()}
-        given = replace(cls(**values), strategy=Strategy(strategy_of(config)))
         start = config.get("__dbt_internal_microbatch_event_time_start")
-        for names_, text in given._conflicts(node, has_window=start is not None or not is_running):
-            raise SettingsConflictError(names_, node, text)
+        given = cls._given(config, node, has_window=start is not None or not is_running)
 
         strategy, docs = given.strategy, config.get(PERSIST_DOCS.key) or {}
         has_key = strategy in KEYED and bool(given.unique_key)
@@ -739,6 +731,37 @@ class IncrementalSettings:
             frozen_for=node if is_on(FREEZE_SCHEMA, freezes_schema) else "",
             add_columns=is_refreshed or given.on_schema_change in ADDING,
         )
+
+    @classmethod
+    def check(cls, config: Config, node: str) -> None:
+        """Raise what ``from_config`` would, but of a window, which not every run of a model has."""
+        cls._given(own_first(config, node), node, has_window=True)
+
+    @classmethod
+    def _given(cls, config: Config, node: str, *, has_window: bool) -> "IncrementalSettings":
+        """Return what the user has set, all of it checked, and nothing that follows from it."""
+        found: list[SparkEvolveError] = []
+        values = {}
+        file_format = config.get(FILE_FORMAT.key) or ICEBERG
+        if file_format != ICEBERG:
+            found.append(ModelSettingError(FILE_FORMAT.key, file_format, node, f"Allowed are: {ICEBERG}."))
+        for name, setting in SETTINGS.items():
+            if name == "on_schema_change" and config.get(name) == "sync_all_columns":
+                text = (
+                    f"on_schema_change is 'sync_all_columns' in {node}, which means to drop columns, and "
+                    f"sparkevolve never drops one. {setting.kind.remedy}"
+                )
+                found.append(SettingsConflictError([name], node, text))
+                continue
+            try:
+                values[name] = setting.value(config, node)
+            except ModelSettingError as exc:
+                found.append(exc)
+        raise_all(found, node)
+        given = replace(cls(**values), strategy=Strategy(strategy_of(config)))
+        conflicts = given._conflicts(node, has_window=has_window)
+        raise_all([SettingsConflictError(settings, node, text) for settings, text in conflicts], node)
+        return given
 
     def _conflicts(self, node: str, *, has_window: bool) -> Iterator[tuple[Sequence[str], str]]:
         """Yield settings that contradict each other, and what to say of them."""

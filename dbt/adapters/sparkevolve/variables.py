@@ -32,10 +32,28 @@ def is_on(variable: str, value: object) -> bool:
     Raises:
         VariableError: it is neither on nor off: whoever misspells a stop wants one.
     """
-    text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
-    if text not in _WORDS_FOR_TRUE | _WORDS_FOR_FALSE:
+    found = switch(value)
+    if found is None:
         raise VariableError(variable, value)
-    return text in _WORDS_FOR_TRUE
+    return found
+
+
+def switch(value: object) -> bool | None:
+    """Return what a value means that is to be true or false, as YAML's words for that; None if it is neither.
+
+    A text is read as what it says: what comes from a variable of the environment is one, and so is what
+    stands in quotes.
+    """
+    text = str(value).strip().lower() if isinstance(value, bool | int | str) else ""
+    return text in _WORDS_FOR_TRUE if text in _WORDS_FOR_TRUE | _WORDS_FOR_FALSE else None
+
+
+def whole_number(value: object) -> int | None:
+    """Return the whole number from 0 that a value is, or that a text says; None if it is none."""
+    if isinstance(value, bool):
+        return None
+    text = str(value).strip() if isinstance(value, int | str) else ""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def unread(variables: Mapping[str, Any], is_read: Callable[[str], bool]) -> list[str]:

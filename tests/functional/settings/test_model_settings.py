@@ -21,7 +21,7 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(
     wrong: dict[str, dict[str, Any]] = {
         "near": {"remove_columns": "keep"},
         "keyless": {"unique_key": [""]},
-        "false_text": {"type_widening": "true"},
+        "two": {"type_widening": "maybe", "on_bad_rows": "dead_letters"},
         "falsy": {"removed_columns": False},
         "empty": {"publish": ""},
     }
@@ -59,8 +59,10 @@ def test_near_misses_wrong_values_and_settings_of_other_adapters(
     )
     assert found["near"].startswith("Runtime Error in model near (models/near.sql)")
     assert 'unique_key is [""] in model.case.keyless. It has to be the name of a column' in found["keyless"]
-    assert (
-        'type_widening is "true" in model.case.false_text. Allowed are: true, false.' in found["false_text"]
+    assert found["two"] == (
+        "Compilation Error in model two (models/two.sql)\n  2 settings of model.case.two cannot be used:\n"
+        '    * on_bad_rows is "dead_letters" in model.case.two. Allowed are: fail, dead_letter.\n'
+        '    * type_widening is "maybe" in model.case.two. Allowed are: true, false.'
     )
     assert "removed_columns is false in model.case.falsy. Allowed are: null, keep." in found["falsy"]
     assert 'publish is "" in model.case.empty. Allowed are: branch, direct.' in found["empty"]
