@@ -185,6 +185,10 @@ def test_audits_of_single_rows_and_of_all(scenario: Scenario) -> None:
     before = scenario.rows(), history(scenario), scenario.state("t_dlt")
     scenario.model("select id, n from values (6, '500'), (7, '-5') as source(id, n)", **CONFIG, audits=audits)
     assert "do not satisfy the model's audits" in scenario.fail().message
+    wrong = {"sql": "nn > 0", "severity": "row"}
+    scenario.model("select 6 as id, '5' as n", **CONFIG, audits=[audits[0], wrong])
+    message = scenario.fail().message
+    assert "was not published, since Spark cannot evaluate one of the model's audits: nn > 0\n" in message
     assert (scenario.rows(), history(scenario), scenario.state("t_dlt")) == before
     # Without dead letters an audit of single rows is one as any other.
     scenario.model("select 8 as id, -5 as n", audits=audits[:1])

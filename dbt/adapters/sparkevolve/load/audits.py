@@ -1,6 +1,6 @@
 """Whether rows that were loaded keep to the model's audits, before anyone can read them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dbt_common.exceptions import DbtRuntimeError
@@ -37,7 +37,9 @@ def check_audits(
         AuditError: a condition fails, with some rows for each that does.
         UnreadableAuditError: one cannot be evaluated.
     """
-    counted = _count(spark, relation, rows, audits)
+    counted = naming_audits(
+        relation, audits, lambda some: spark.rows(audit_queries.count_violations(rows, some))
+    )
     failures = []
     for audit, count in zip(audits, counted[0], strict=True):
         if count:
@@ -47,16 +49,26 @@ def check_audits(
         raise AuditError(relation, failures)
 
 
-def _count(spark: Spark, relation: str, rows: str, audits: Sequence[str]) -> list[tuple[Any, ...]]:
+def naming_audits(relation: str, audits: Sequence[str], evaluate: Callable[[Sequence[str]], Any]) -> Any:
+    """Return what ``evaluate`` does of some audits, and say which one it is that cannot be evaluated.
+
+    Args:
+        relation: the rendered name of the table, for messages.
+        audits: SQL predicates.
+        evaluate: asks Spark for something of all of them, or of some.
+
+    Raises:
+        UnreadableAuditError: one cannot be evaluated.
+    """
     try:
-        return spark.rows(audit_queries.count_violations(rows, audits))
+        return evaluate(audits)
     except (ConnectionLostError, RunCancelledError):
         raise
     except DbtRuntimeError:
         # One at a time: Spark's own message has a line and a column of this query, and not which audit it is.
         for audit in audits:
             try:
-                spark.rows(audit_queries.count_violations(rows, [audit]))
+                evaluate([audit])
             except (ConnectionLostError, RunCancelledError):
                 raise
             except DbtRuntimeError as exc:

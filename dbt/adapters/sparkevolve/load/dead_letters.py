@@ -4,6 +4,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
@@ -41,6 +42,7 @@ from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack, has_lost_in
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
 from dbt.adapters.sparkevolve.load.letters import MOST_SAMPLES, Letters, PublishedLetters, reasons_of
 from dbt.adapters.sparkevolve.load.node import Node
@@ -154,6 +156,7 @@ class DeadLetters:
         Raises:
             EvolutionRefusedError: the batch cannot be loaded, whichever of its rows are left out.
             TooManyBadRowsError: more rows are bad than the model allows.
+            UnreadableAuditError: an audit of the severity `row` cannot be evaluated.
         """
         known = self._node.letters
         schema = table.schema() if table is not None else None
@@ -185,7 +188,12 @@ class DeadLetters:
         # Without rows too, the batch is to have the types of the table.
         if not judgement.is_needed or not (batch.rows or judgement.converting):
             return staged
-        letters.rows, bad, *values = map(int, self._spark.rows(judgement.count())[0])
+        counts = naming_audits(
+            str(target),
+            judgement.audits,
+            lambda some: self._spark.rows(replace(judgement, audits=some).count())[0],
+        )
+        letters.rows, bad, *values = map(int, counts)
         self._check_values(target, schema, judgement.converting, values)
         if bad:
             self._set_aside(target, judgement, letters, settings)

@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.dead_letters import letters_relation, loaded_letters
 from dbt.adapters.sparkevolve.load.letters import one_line
@@ -323,7 +324,12 @@ class Replay:
             unique=_spelled(self._settings.unique_key, schema) if self._settings.merges else (),
             audits=self._settings.row_audits,
         )
-        return _Judged(str(staged), judgement, str(self._stage(judgement.judged())), schema)
+        judged = naming_audits(
+            str(self._target),
+            judgement.audits,
+            lambda some: self._stage(replace(judgement, audits=some).judged()),
+        )
+        return _Judged(str(staged), judgement, str(judged), schema)
 
     def _padded(self, f: NestedField) -> DefaultValue | None:
         """Return what letters without a column get in it, which is what they are judged by; None for NULL."""
