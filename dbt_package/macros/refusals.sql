@@ -258,6 +258,6 @@
 {% macro refuse_frozen_schema(node, changes) %}
   {% do return(
     '`sparkevolve_freeze_schema` is true in this run, and ' ~ node ~ " would change the table's schema: "
-    ~ changes | join('; ') ~ '. Let the model return the columns that the table has, or run it without this variable.'
+    ~ changes | join('; ') ~ '. Take that back in the model or in its configuration, or run it without this variable.'
   ) %}
 {% endmacro %}

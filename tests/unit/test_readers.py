@@ -10,7 +10,10 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 
 PLAN = EvolutionPlan(changes=(RenameField(("amount",), "amount_old"), AddColumn(("Amount",), IntegerType())))
-REST = "What reads these in turn, and what reads the table from outside of this project, is not known."
+REST = (
+    "What reads these in turn, and what reads the table from outside of this project, is not known. Old rows "
+    "are NULL in it: docs/backfill.md."
+)
 BEGIN = "`Amount` is a new column of the type int, and the old one is `amount_old` from now on. "
 
 

@@ -67,7 +67,8 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
     told = (
         "`amount` is a new column of the type int, and the old one is `amount_old` from now on. These read "
         "the table and name `amount`: model.case.reader. These read all its columns: model.case.star. What "
-        "reads these in turn, and what reads the table from outside of this project, is not known."
+        "reads these in turn, and what reads the table from outside of this project, is not known. Old "
+        "rows are NULL in it: docs/backfill.md."
     )
     assert (
         f"  warning    {told}" in scenario.run("-s", "merging", "--vars", "sparkevolve_plan_only: true").log

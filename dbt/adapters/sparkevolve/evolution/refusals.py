@@ -71,7 +71,7 @@ def frozen_schema(node: str, changes: Sequence[str]) -> Refusal:
         columns=(),
         reason=f"`sparkevolve_freeze_schema` is true in this run, and {node} would change the table's "
         f"schema: {'; '.join(changes)}.",
-        remedy="Let the model return the columns that the table has, or run it without this variable.",
+        remedy="Take that back in the model or in its configuration, or run it without this variable.",
     )
 
 
