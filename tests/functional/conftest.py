@@ -34,6 +34,8 @@ FAST = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.driver.memory": "2g",
 }
+# One Spark serves all tests of a process, whichever begins, and some have a catalog of their own.
+DRIVERS = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
 # No statement runs long enough to win back what Java's second compiler and a parallel collector take: with
 # them, they use more of a processor than Spark's own threads.
 SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -156,9 +158,7 @@ def profile_target(
         "catalog_properties": catalog_properties,
     }
     if method == "session":
-        # One Spark serves all tests, and some have a catalog of their own.
-        drivers = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
-        yield {**common, "method": "session", "spark_config": {**FAST, **SHORT_LIVED_JAVA, **drivers}}
+        yield {**common, "method": "session", "spark_config": {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}}
     else:
         settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
         settings.prepare()

@@ -42,9 +42,9 @@ def spark_versions(spark_home: Path) -> tuple[str, str]:
 
 
 def iceberg_packages(spark_home: Path | None = None) -> list[str]:
-    """Return the coordinates of the Iceberg runtime that fits Spark, and of SQLite's driver."""
+    """Return the coordinates of the Iceberg runtime that fits Spark, and of the drivers of databases."""
     spark, _ = spark_versions(spark_home or installed_spark_home())
-    return [iceberg_runtime(spark), JDBC_DRIVERS["sqlite"]]
+    return [iceberg_runtime(spark), *JDBC_DRIVERS.values()]
 
 
 def local_jar(package: str) -> Path | None:

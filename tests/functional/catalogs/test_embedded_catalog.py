@@ -12,7 +12,7 @@ import yaml
 from dbt.cli.main import dbtRunner
 from pyiceberg.catalog import load_catalog
 
-from tests.functional.conftest import FAST
+from tests.functional.conftest import DRIVERS, FAST
 
 MODELS = [f"m{number:02}" for number in range(40)]
 HALVES = (MODELS[:20], MODELS[20:])
@@ -42,7 +42,7 @@ def project(tmp_path: Path, method: str) -> Path:
         yaml.safe_dump({"name": "stress", "version": "1.0.0", "profile": "stress", "flags": flags})
     )
     output: dict[str, Any] = {"type": "sparkevolve", "method": "session", "catalog": "lake", "schema": "s"}
-    output |= {"threads": 8, "spark_config": FAST}
+    output |= {"threads": 8, "spark_config": {**FAST, **DRIVERS}}
     profile = {"stress": {"target": "t", "outputs": {"t": output}}}
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
     return folder

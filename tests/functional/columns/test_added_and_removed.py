@@ -1,6 +1,5 @@
 """Columns that come, go, come back and change places; what a run that brings none writes."""
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -226,50 +225,44 @@ def test_a_table_much_wider_than_the_model(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
-def rebuild_model(kind: str) -> Callable[[Scenario, str], None]:
-    """Return what makes the upstream a dbt model of this kind; dbt builds it before its reader."""
-    return lambda scenario, select: scenario.model(
-        select, name="u", materialized=kind, unique_key=None, on_schema_change=None
-    )
+def rebuild(scenario: Scenario, select: str, *kinds: str) -> None:
+    """Make what models select from: models that are a table or a view, and a table that is not dbt's."""
+    for kind in kinds:
+        if kind != "source":
+            scenario.model(select, f"of_{kind}", materialized=kind, unique_key=None, on_schema_change=None)
+            continue
+        scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+        scenario.sql(f"create or replace table {scenario.relation('u')} using iceberg as {select}")
 
 
-def rebuild_source(scenario: Scenario, select: str) -> None:
-    """Make the upstream a table that dbt does not build: no file of the project changes."""
-    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
-    scenario.sql(f"create or replace table {scenario.relation('u')} using iceberg as {select}")
-
-
-@pytest.mark.parametrize(
-    ("rebuild", "parsing"),
-    [
-        pytest.param(rebuild_model("table"), "1 files changed", id="table"),
-        pytest.param(rebuild_model("view"), "1 files changed", id="view"),
-        pytest.param(rebuild_source, "0 files changed", id="source"),
-    ],
-)
-def test_select_star_from_an_upstream_that_changes(
-    scenario: Scenario, rebuild: Callable[[Scenario, str], None], parsing: str
-) -> None:
-    upstream = "ref('u')"
-    if rebuild is rebuild_source:
-        upstream = "source('raw', 'u')"
-        tables = f"schema: {scenario.schema}, tables: [{{name: u}}]"
-        scenario.file("models/sources.yml", f"sources: [{{name: raw, {tables}}}]")
-    rebuild(scenario, "select 1 as id, 10 as a")
-    scenario.model(f"select * from {{{{ {upstream} }}}}")
+def test_select_star_from_an_upstream_that_changes(scenario: Scenario) -> None:
+    """No file of the model itself changes; of a source that changes, no file of the project does."""
+    kinds = {"table": "ref('of_table')", "view": "ref('of_view')", "source": "source('raw', 'u')"}
+    tables = f"schema: {scenario.schema}, tables: [{{name: u}}]"
+    scenario.file("models/sources.yml", f"sources: [{{name: raw, {tables}}}]")
+    rebuild(scenario, "select 1 as id, 10 as a", *kinds)
+    for kind, upstream in kinds.items():
+        scenario.model(f"select * from {{{{ {upstream} }}}}", f"star_{kind}")
     scenario.run()
-    assert scenario.rows() == [(1, 10)]
-    ids = scenario.field_ids()
-    rebuild(scenario, "select 2 as id, 'bee' as b, 20 as a2")
+    ids = {kind: scenario.field_ids(f"star_{kind}") for kind in kinds}
+    assert [scenario.rows(f"star_{kind}") for kind in kinds] == [[(1, 10)]] * 3
+    rebuild(scenario, "select 2 as id, 'bee' as b, 20 as a2", *kinds)
     run = scenario.run()
-    assert f"Partial parsing enabled: 0 files deleted, 0 files added, {parsing}" in run.log
-    assert scenario.columns() == ["id", "a", "b", "a2"]
-    assert scenario.rows() == [(1, 10, None, None), (2, None, "bee", 20)]
-    assert scenario.field_ids() == {**ids, "b": 3, "a2": 4}
-    assert scenario.schemas() == 2
-    scenario.run()
-    assert scenario.rows() == [(1, 10, None, None), (2, None, "bee", 20)]
-    assert scenario.schemas() == 2
+    assert "Partial parsing enabled: 0 files deleted, 0 files added, 2 files changed" in run.log
+    rows = [(1, 10, None, None), (2, None, "bee", 20)]
+    for kind in kinds:
+        name = f"star_{kind}"
+        assert scenario.columns(name) == ["id", "a", "b", "a2"]
+        assert scenario.rows(name) == rows
+        assert scenario.field_ids(name) == {**ids[kind], "b": 3, "a2": 4}
+        assert scenario.schemas(name) == 2
+    rebuild(scenario, "select 3 as id, 30 as a, 'c' as c", "source")
+    run = scenario.run()
+    assert "Partial parsing enabled: 0 files deleted, 0 files added, 0 files changed" in run.log
+    for kind in ("table", "view"):
+        assert (scenario.rows(f"star_{kind}"), scenario.schemas(f"star_{kind}")) == (rows, 2)
+    assert scenario.columns("star_source") == ["id", "a", "b", "a2", "c"]
+    assert scenario.rows("star_source") == [*((*row, None) for row in rows), (3, 30, None, None, "c")]
 
 
 @pytest.mark.core

@@ -257,7 +257,9 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     assert sorted(row[0] for row in scenario.rows()) == [1, 2, 3, 4, 5, 6, 7]
 
 
-def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(scenario: Scenario) -> None:
+def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(
+    scenario: Scenario, method: str, catalog_properties: dict[str, str]
+) -> None:
     """Defaults of the properties file, one without a time zone, and a column that is NOT NULL."""
     columns = [{"name": "status", "default": "'new'"}]
     scenario.file("models/schema.yml", json.dumps({"models": [{"name": "t", "columns": columns}]}))
@@ -275,8 +277,10 @@ def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(scenario: Sc
     scenario.model("select id, amount from values (2, '20'), (3, 'x'), (4, 'y') as s(id, amount)", **config)
     scenario.run()
     before = [field.write_default for field in scenario.table().schema().fields]
-    assert before[2] == "new"
-    assert before[3] is not None
+    # Over Thrift only a REST catalog stores defaults; rows are padded with them all the same.
+    is_stored = method == "session" or catalog_properties["type"] == "rest"
+    assert before[2] == ("new" if is_stored else None)
+    assert (before[3] is not None) == is_stored
     ((_, _, _, at),) = scenario.rows()
     for number, amount in ((3, "30"), (4, None)):
         payload = base64.b64encode(json.dumps({"id": number, "amount": amount}).encode()).decode()

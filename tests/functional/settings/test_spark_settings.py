@@ -59,7 +59,11 @@ def test_a_text_is_the_same_under_each_way_to_read_literals(scenario_factory: Fa
     def rows(value: int) -> str:
         return " union all ".join(f"select {text_sql(key)} as k, {value} as v" for key in ODD_TEXTS)
 
+    # One key a batch: its bounds are literals.
+    alone = {f"alone_{n}": key for n, key in enumerate([*ODD_TEXTS[:3], ODD_TEXTS[-1]])}
     scenario.model(rows(1), unique_key="k")
+    for name, key in alone.items():
+        scenario.model(f"select {text_sql(key)} as k, 1 as v", name, unique_key="k")
     csv = "id,c\n" + "".join(
         '{},"{}"\n'.format(n, text.replace('"', '""')) for n, text in enumerate(ODD_TEXTS) if "\0" not in text
     )
@@ -67,12 +71,11 @@ def test_a_text_is_the_same_under_each_way_to_read_literals(scenario_factory: Fa
     build = scenario.dbt("build")
     assert build.success, build.message
     assert scenario.rows("s") == [(n, text) for n, text in enumerate(ODD_TEXTS) if "\0" not in text]
-    # One key a batch: its bounds are literals.
-    for key in ODD_TEXTS[:3] + ODD_TEXTS[-1:]:
-        scenario.model(f"select {text_sql(key)} as k, 2 as v", unique_key="k")
-        scenario.run()
+    for name, key in alone.items():
+        scenario.model(f"select {text_sql(key)} as k, 2 as v", name, unique_key="k")
     scenario.model(rows(3), unique_key="k")
     scenario.run()
+    assert {name: scenario.rows(name) for name in alone} == {name: [(key, 2)] for name, key in alone.items()}
     assert scenario.rows() == sort_rows([(key, 3) for key in ODD_TEXTS])
 
 
