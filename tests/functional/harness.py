@@ -1,6 +1,7 @@
 """A dbt project in a few lines, run in-process, whose tables are read back by PyIceberg."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from pyiceberg.table import Table
 SqlRunner = Callable[[str], list[tuple[Any, ...]]]
 
 PRESERVE = "append_new_columns_preserve"
+# How dbt begins a warning, in colours or not.
+_MARK = re.compile(r"^\[(\x1b\[33m)?WARNING(\x1b\[0m)?\]: ")
 
 
 def session_runner(profile_target: dict[str, Any], folder: Path) -> SqlRunner:
@@ -49,7 +52,7 @@ class Run:
     Attributes:
         result: dbt's own answer.
         log: the text of all events, of level debug too, one a line.
-        warnings: the texts of those that are warnings.
+        warnings: the texts of those that are warnings, without what marks them as such.
     """
 
     def __init__(self, result: dbtRunnerResult, log: str, warnings: Sequence[str] = ()) -> None:
@@ -129,7 +132,7 @@ class Scenario:
         def keep(event: EventMsg) -> None:
             lines.append(event.info.msg)
             if event.info.level == "warn":
-                warnings.append(event.info.msg)
+                warnings.append(_MARK.sub("", event.info.msg))
 
         before = os.getcwd()
         os.chdir(self.folder)

@@ -951,7 +951,7 @@ def test_pyiceberg_s_own_configuration_is_left_out_and_told(
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__WAREHOUSE", f"file://{elsewhere}")
     monkeypatch.setenv("PYICEBERG_CATALOG__LAKE__POOL_PRE_PING", "nonsense")
     told: list[str] = []
-    monkeypatch.setattr(access.logger, "warning", told.append)
+    monkeypatch.setattr(access, "warn", told.append)
     settings = resolve("lake", {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "flag": 1}, tmp_path)
     opened = IcebergCatalog(settings)
     assert opened.table_names("db") == frozenset()
@@ -969,7 +969,7 @@ def test_a_bundle_of_the_environment_that_goes_before_the_profile_s_is_told(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(access.logger, "warning", told.append)
+    monkeypatch.setattr(access, "warn", told.append)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/other.pem")
     monkeypatch.setenv("CURL_CA_BUNDLE", "/ca.pem")
     given = {"type": "sql", "uri": f"sqlite:///{tmp_path}/c.db", "ssl": {"cabundle": "/ca.pem"}}

@@ -368,7 +368,7 @@ def test_a_key_that_is_not_indented_is_refused(key: str, place: str) -> None:
 
 def test_another_unknown_setting_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(module.logger, "warning", told.append)
+    monkeypatch.setattr(module, "warn", told.append)
     credentials({**SESSION, "threads": 4, "keepalives_idle": "hidden", "role": None})
     assert told == [
         "The profile's setting `keepalives_idle` means nothing to sparkevolve, and is not used.",
@@ -378,7 +378,7 @@ def test_another_unknown_setting_is_warned_of(monkeypatch: pytest.MonkeyPatch) -
 
 def test_all_settings_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr(module.logger, "warning", told.append)
+    monkeypatch.setattr(module, "warn", told.append)
     # As dbt makes a profile again from its own values.
     again = {**credentials({**SESSION, **SECRETS}).to_dict(), "type": "sparkevolve", "threads": 1}
     assert credentials(again).to_dict() == credentials({**SESSION, **SECRETS}).to_dict()

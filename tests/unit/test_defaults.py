@@ -54,7 +54,9 @@ from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import Pad
-from dbt.adapters.sparkevolve.settings import all_defaults
+from dbt.adapters.sparkevolve.evolution.types import column_type, type_text
+from dbt.adapters.sparkevolve.load.batch_plan import defaults_of_new
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, all_defaults
 from tests.unit.helpers import columns
 
 STRING, INT, LONG, BOOL = StringType(), IntegerType(), LongType(), BooleanType()
@@ -442,10 +444,10 @@ def test_a_default_is_changed_and_an_own_one_removed() -> None:
 def test_one_that_becomes_unsupported_is_removed_if_it_is_our_own() -> None:
     table = Schema(field(1, "a", STRING, "old"), field(3, "c", INT, 6))
     evolution = plan(table, "a string, c int", {"a": "now()", "c": "1.5"}, facts=v3())
-    assert evolution.changes == (RemoveDefault(("a",), DefaultValue(STRING, "old")),)
+    assert evolution.changes == (RemoveDefault(("a",), DefaultValue(STRING, "old"), is_warned_of=True),)
     assert evolution.warnings == ("`c` keeps the default 6, which no run of this model has set.",)
     assert evolution.reminders == (
-        f"The default now() of `a` is skipped: {EXPRESSION}.",
+        f"The default now() of `a` is skipped: {EXPRESSION}. The default that it had, 'old', is removed.",
         "The default 1.5 of `c` is skipped: it has a fraction, and the column is int.",
     )
 
@@ -715,3 +717,42 @@ def _read(given: object, type_: IcebergType) -> object:
         return read_default(given, type_)
     except UnsupportedDefault as exc:
         return str(exc)
+
+
+def test_what_a_new_table_skips_is_known_before_it_is_made() -> None:
+    columns = [
+        ("id", "int"),
+        ("At", "timestamp"),
+        ("d", "decimal(5,2)"),
+        ("s", "struct<`x`:int>"),
+        ("n", "string"),
+    ]
+    wanted = {
+        "id": "'x'",
+        "at": "TIMESTAMP '2024-01-01 00:00:00Z'",
+        "d": "1.234",
+        "s": "1",
+        "n": "'ok'",
+        "x": "1",
+    }
+    settings = IncrementalSettings(defaults=wanted)
+    skipped = defaults_of_new(columns, settings, 3)
+    assert [text.partition(" is skipped")[0] for text in skipped] == [
+        "The default 'x' of `id`",
+        "The default 1.234 of `d`",
+        "The default 1 of `s`",
+        "The default of `x`",
+    ]
+    *same, not_stored = defaults_of_new(columns, settings, 2)
+    assert tuple(same) == skipped
+    assert not_stored.startswith(
+        "The default of `At`, `n` is not stored: the table has Iceberg's format version 2"
+    )
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [BooleanType(), INT, LongType(), DoubleType(), DateType(), TimestampType(), TimestamptzType(), STRING],
+)
+def test_a_column_has_the_type_that_is_said_of_it(type_: IcebergType) -> None:
+    assert column_type(type_text(type_)) == type_

@@ -15,6 +15,7 @@ from dbt.adapters.sparkevolve.errors import (
     SparkEvolveError,
     StatementError,
     UnreadableAuditError,
+    WarningsError,
 )
 from dbt.adapters.sparkevolve.evolution.plan import Refusal
 
@@ -180,6 +181,17 @@ def test_audits_that_rows_fail_are_listed_with_some_of_the_rows() -> None:
     )
     assert error.relation == "`lake`.`db`.`t`"
     assert error.failures == tuple(failures)
+
+
+def test_warnings_that_are_errors_are_all_named() -> None:
+    error = WarningsError(["one", "two"], "nothing was written")
+    assert error.msg == (
+        "Warnings are errors in this run (`--warn-error`, or `warn_error_options`), so nothing was written:\n"
+        "  * one\n  * two"
+    )
+    assert WarningsError(["one"]).msg == (
+        "Warnings are errors in this run (`--warn-error`, or `warn_error_options`):\n  * one"
+    )
 
 
 def test_an_audit_that_cannot_be_evaluated_is_named() -> None:

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.adapters.events import logging
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 
@@ -51,7 +50,7 @@ def leftovers(lake: IcebergCatalog) -> Leftovers:
 def warnings(monkeypatch: pytest.MonkeyPatch) -> Warnings:
     """What the adapter warns of."""
     found: Warnings = []
-    monkeypatch.setattr(logging.AdapterLogger, "warning", lambda self, text: found.append(text))
+    monkeypatch.setattr(batches, "warn_of_rest", found.append)
     return found
 
 

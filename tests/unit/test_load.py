@@ -183,6 +183,13 @@ def test_only_a_merge_may_copy_rows(loads: Loads) -> None:
     assert loads.load(BATCH, ROW, unique_key="id").merge_key is None
 
 
+def new_key(name: str) -> str:
+    return (
+        f"{TARGET}: the unique_key column `{name}` is new. It is NULL in all older rows, so they do not "
+        "match the batch and stay."
+    )
+
+
 @pytest.mark.parametrize("new", [False, True])
 def test_the_window_of_a_microbatch_has_the_type_of_the_table_or_of_the_new_column(
     loads: Loads, new: bool
@@ -199,7 +206,7 @@ def test_the_window_of_a_microbatch_has_the_type_of_the_table_or_of_the_new_colu
     name = "TS" if new else "Ts"
     window = between(name, "timestamp_ntz", datetime(2024, 1, 1), datetime(2024, 1, 2), open_end=True)
     assert load.statements[0] == delete_where(load.written, [window])
-    assert load.new_keys == (["TS"] if new else [])
+    assert load.warnings("", {}) == ([new_key("TS")] if new else [])
 
 
 @pytest.mark.parametrize(
@@ -225,10 +232,10 @@ def test_rows_that_a_window_does_not_hold_are_warned_of(
         event_time_start=datetime(2024, 1, 1),
         event_time_end=datetime(2024, 1, 2),
     )
-    assert load.warnings == [
-        f"The batch of 2024-01-01 00:00:00 to 2024-01-02 00:00:00 has rows with `ts` {found}. Another run of "
-        "it does not replace those outside of this window, but adds them again: let the model return rows of "
-        "its window only."
+    assert load.warnings("", {}) == [
+        f"{TARGET}: The batch of 2024-01-01 00:00:00 to 2024-01-02 00:00:00 has rows with `ts` {found}. "
+        "Another run of it does not replace those outside of this window, but adds them again: let the model "
+        "return rows of its window only."
         for found in which
     ]
 
@@ -314,15 +321,15 @@ def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCata
     load = loads.load("id bigint, new int", {"id": 1, "new": 1}, unique_key=["NEW", "id"])
     assert load.changes == ["widen `Id` from int to bigint", "add column `new` int"]
     assert list(load.removed) == ["`Gone`"]
-    assert load.ignored == load.warnings == []
-    assert load.new_keys == ["new"]
+    assert load.ignored == []
+    assert load.warnings("", {}) == [new_key("new")]
 
 
 def test_what_is_left_out_is_told(loads: Loads) -> None:
     loads.table("id int")
     load = loads.load("id int, a.b int", {"id": 1, "a.b": 1}, add_columns=False)
     assert load.ignored == ["`a.b`"]
-    assert (load.changes, load.removed, load.new_keys) == ([], {}, [])
+    assert (load.changes, load.removed, load.warnings("", {})) == ([], {}, [])
 
 
 SPEC = PartitionSpec(
@@ -350,7 +357,7 @@ def test_a_full_refresh_is_quiet_if_the_table_is_partitioned_as_the_model(
 ) -> None:
     loads.table(PARTITIONED, spec=SPEC)
     load = loads.load(PARTITIONED, EMPTY_ROW, strategy="full_refresh", partition_by=configured)
-    assert load.warnings == []
+    assert load.warnings("", {}) == []
 
 
 @pytest.mark.parametrize(
@@ -367,16 +374,18 @@ def test_a_full_refresh_says_that_it_does_not_partition_the_table_anew(
 ) -> None:
     loads.table(PARTITIONED, spec=SPEC)
     load = loads.load(PARTITIONED, EMPTY_ROW, strategy="full_refresh", partition_by=configured)
-    assert load.warnings == [
-        f"The model is partitioned by {told} and the table by days(ts), bucket(4, id), my part. A full "
-        "refresh leaves that as it is: change it with `ALTER TABLE`, or set `full_refresh_schema: replace`."
+    assert load.warnings("", {}) == [
+        f"{TARGET}: The model is partitioned by {told} and the table by days(ts), bucket(4, id), my part. A "
+        "full refresh leaves that as it is: change it with `ALTER TABLE`, or set `full_refresh_schema: "
+        "replace`."
     ]
 
 
 def test_a_full_refresh_of_a_table_that_is_not_partitioned(loads: Loads) -> None:
     loads.table("id int")
     load = loads.load("id int", {"id": 1}, strategy="full_refresh", partition_by=["id"])
-    assert [w[:60] for w in load.warnings] == ["The model is partitioned by id and the table by nothing. A f"]
+    said = f"{TARGET}: The model is partitioned by id and the table by nothing. A full refresh leaves"
+    assert [warning[: len(said)] for warning in load.warnings("", {})] == [said]
 
 
 @pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "microbatch"])
@@ -385,13 +394,13 @@ def test_each_run_says_that_the_table_is_partitioned_otherwise(loads: Loads, str
     window = {"event_time_start": datetime(2024, 1, 1), "event_time_end": datetime(2024, 1, 2)}
     row = {**EMPTY_ROW, "Ts": datetime(2024, 1, 1, tzinfo=timezone.utc)}
     load = loads.load(PARTITIONED, row, strategy=strategy, partition_by="id", event_time="ts", **window)
-    assert load.warnings == [
-        "The model is partitioned by id and the table by days(ts), bucket(4, id), my part. The rows are "
-        "written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the "
-        "table has."
+    assert load.warnings("", {}) == [
+        f"{TARGET}: The model is partitioned by id and the table by days(ts), bucket(4, id), my part. The "
+        "rows are written as the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` "
+        "what the table has."
     ]
     load.has_said_differences = True
-    assert load.warnings == []
+    assert load.warnings("", {}) == []
 
 
 def test_a_column_that_is_renamed_is_the_same_one_in_the_partitions(loads: Loads) -> None:
@@ -399,16 +408,15 @@ def test_a_column_that_is_renamed_is_the_same_one_in_the_partitions(loads: Loads
     row: dict[str, object] = {"Id": 1, "at": None, "my part": None}
     parts = ["days(at)", "bucket(4, id)", "my part"]
     batch = "Id int, at timestamp, my part string"
-    assert (
-        loads.load(batch, row, strategy="append", partition_by=parts, column_renames={"ts": "at"}).warnings
-        == []
-    )
+    load = loads.load(batch, row, strategy="append", partition_by=parts, column_renames={"ts": "at"})
+    assert load.warnings("", {}) == []
 
 
 @pytest.mark.parametrize("strategy", ["append", "insert_overwrite", "full_refresh"])
 def test_nothing_is_said_of_partitions_where_none_are_asked_for(loads: Loads, strategy: str) -> None:
     loads.table(PARTITIONED, spec=SPEC)
-    assert loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by=None).warnings == []
+    load = loads.load(PARTITIONED, EMPTY_ROW, strategy=strategy, partition_by=None)
+    assert load.warnings("", {}) == []
 
 
 def test_warnings_of_the_plan_come_first(loads: Loads) -> None:
@@ -416,4 +424,4 @@ def test_warnings_of_the_plan_come_first(loads: Loads) -> None:
     with loads.other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("Gone")
     load = loads.load("id int, gone int", {"id": 1, "gone": 1}, strategy="full_refresh", partition_by="id")
-    assert [warning.split()[0] for warning in load.warnings] == ["Column", "The"]
+    assert [warning.split()[1] for warning in load.warnings("", {})] == ["Column", "The"]

@@ -173,9 +173,9 @@ def test_a_load_deletes_by_value_and_inserts(
         "DBT_INTERNAL_SOURCE.`S`.`b` <=> DBT_INTERNAL_DEST.`s`.`b`)"
     )
     assert insert.startswith("INSERT INTO `lake`.`db`.`t` (`id`, `s`)\n")
-    assert load.warnings == [
-        "The table has files from before its partitioning was changed: rows are replaced one by one, which "
-        "reads the whole table and takes long in a large one. To have partitions replaced again: "
+    assert load.warnings("", {}) == [
+        f"{TARGET}: The table has files from before its partitioning was changed: rows are replaced one by "
+        "one, which reads the whole table and takes long in a large one. To have partitions replaced again: "
         "`CALL `lake`.system.rewrite_data_files(table => '`db`.`t`', options => map('rewrite-all', 'true'))`."
     ]
 

@@ -318,7 +318,7 @@ def test_a_profile_that_trusts_everybody_is_warned_once(
     certificates: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     warnings: list[str] = []
-    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections.logger.warning", warnings.append)
+    monkeypatch.setattr("dbt.adapters.sparkevolve.spark.connections.warn", warnings.append)
     with FakeServer(tls=server_tls(certificates["other"])) as server:
         credentials = profile(server.port, use_ssl=True, ssl_verify=False)
         profile_ = SimpleNamespace(credentials=credentials, query_comment=None)

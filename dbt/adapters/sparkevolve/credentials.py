@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentials
 from dbt_common.dataclass_schema import ValidationError
 
@@ -17,8 +16,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import namespace, schema_problem
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
-
-logger = AdapterLogger("SparkEvolve")
+from dbt.adapters.sparkevolve.warning import warn
 
 _CATALOG_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ANSI = "spark.sql.ansi.enabled"
@@ -119,9 +117,7 @@ class SparkEvolveCredentials(SparkCredentials):
             if meant is not None:
                 raise ProfileError(str(key), f"The profile has no setting `{key}`. {did_you_mean(meant)}")
             if key not in known and key not in _KEYS_OF_DBT:
-                logger.warning(
-                    f"The profile's setting `{key}` means nothing to sparkevolve, and is not used."
-                )
+                warn(f"The profile's setting `{key}` means nothing to sparkevolve, and is not used.")
         return super().__pre_deserialize__(data)
 
     @classmethod

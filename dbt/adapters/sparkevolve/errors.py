@@ -298,6 +298,30 @@ def what_was_written(changed: Sequence[str], where: str = "") -> str:
     )
 
 
+class WarningsError(SparkEvolveError):
+    """What a run would only warn of, had it not been told to take warnings for errors.
+
+    Attributes:
+        warnings: the texts.
+    """
+
+    def __init__(self, warnings: Sequence[str], written: str = "") -> None:
+        """Name all of them.
+
+        Args:
+            warnings: the texts.
+            written: what the run has written before, as the middle of a sentence; empty if that is said
+                elsewhere.
+        """
+        lines = "\n".join(f"  * {warning}" for warning in warnings)
+        super().__init__(
+            "Warnings are errors in this run (`--warn-error`, or `warn_error_options`)"
+            + (f", so {written}" if written else "")
+            + f":\n{lines}"
+        )
+        self.warnings = tuple(warnings)
+
+
 class EvolutionRefusedError(SparkEvolveError):
     """A batch that cannot be loaded into its table without harm.
 
@@ -622,6 +646,29 @@ class ModelSettingError(ModelConfigError, CompilationError):
     """A setting of an incremental model or snapshot whose value cannot be one; a compilation error to dbt."""
 
 
+class ModelSettingsError(SparkEvolveError, CompilationError):
+    """Several settings of one model that cannot be meant; a compilation error to dbt.
+
+    Attributes:
+        errors: what is wrong with each.
+        node_id: the id of the model, snapshot or seed.
+    """
+
+    def __init__(self, errors: Sequence[SparkEvolveError], node: str) -> None:
+        lines = "\n".join(f"  * {error.msg}" for error in errors)
+        super().__init__(f"{len(errors)} settings of {node} cannot be used:\n{lines}")
+        self.errors = tuple(errors)
+        self.node_id = node
+
+
+def raise_all(errors: Sequence[SparkEvolveError], node: str) -> None:
+    """Raise what was found in the settings of a node, if there is something: one error with all of it."""
+    if len(errors) > 1:
+        raise ModelSettingsError(errors, node)
+    for error in errors:
+        raise error
+
+
 class SettingsConflictError(SparkEvolveError, CompilationError):
     """Settings of one model that contradict each other; a compilation error to dbt.
 
@@ -646,29 +693,6 @@ class VariableError(SparkEvolveError, CompilationError):
 
     def __init__(self, variable: str, value: object) -> None:
         shown = json.dumps(value, ensure_ascii=False, default=str)
-class ModelSettingsError(SparkEvolveError, CompilationError):
-    """Several settings of one model that cannot be meant; a compilation error to dbt.
-
-    Attributes:
-        errors: what is wrong with each.
-        node_id: the id of the model, snapshot or seed.
-    """
-
-    def __init__(self, errors: Sequence[SparkEvolveError], node: str) -> None:
-        lines = "\n".join(f"  * {error.msg}" for error in errors)
-        super().__init__(f"{len(errors)} settings of {node} cannot be used:\n{lines}")
-        self.errors = tuple(errors)
-        self.node_id = node
-
-
-def raise_all(errors: Sequence[SparkEvolveError], node: str) -> None:
-    """Raise what was found in the settings of a node, if there is something: one error with all of it."""
-    if len(errors) > 1:
-        raise ModelSettingsError(errors, node)
-    for error in errors:
-        raise error
-
-
         super().__init__(
             f"The variable `{variable}` is {shown}, which is neither true nor false: give it as `--vars "
             f"'{variable}: true'`, or leave it out. Nothing was built."

@@ -191,13 +191,12 @@ def test_a_default_is_set_changed_and_removed(scenario: Scenario, in_session: No
     run = scenario.run()
     assert said(run, "default") == [
         "change default of `a` from 'x' to 'z'",
-        "remove default 7 of `n`",
         "remove default 'second' of `made`",
         "change default of `b` from 3 to 4",
         "The default now() of `n` is skipped: it is a function or an expression. A default is a text in "
         "single "
         "quotes, a number, true, false, or DATE, TIME, TIMESTAMP, JSON or UUID before a text in single "
-        "quotes.",
+        "quotes. The default that it had, 7, is removed.",
     ]
     assert {name: defaults(scenario, name) for name in ("c", "n", "made", "b")} == {
         "c": (None, "z"),

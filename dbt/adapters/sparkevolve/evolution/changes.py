@@ -135,10 +135,12 @@ class RemoveDefault:
     Attributes:
         path: the column.
         old: the default that it had.
+        is_warned_of: whether a warning says so, since the model has one that is skipped.
     """
 
     path: tuple[str]
     old: DefaultValue
+    is_warned_of: bool = False
     verb = "default_removed"
 
     def __str__(self) -> str:

@@ -48,6 +48,7 @@ class ColumnDefaults:
     reminders: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     _read: dict[str, _Wanted] = field(default_factory=dict)
+    _skipped: dict[str, int] = field(default_factory=dict)
     _not_stored: list[str] = field(default_factory=list)
     _frozen: list[str] = field(default_factory=list)
 
@@ -106,7 +107,10 @@ class ColumnDefaults:
         elif wanted.value is not None:
             yield SetDefault((old.name,), wanted.value, has)
         elif has is not None:
-            yield RemoveDefault((old.name,), has)
+            if wanted.is_skipped:
+                place = self._skipped[fold(name)]
+                self.reminders[place] += f" The default that it had, {has}, is removed."
+            yield RemoveDefault((old.name,), has, is_warned_of=wanted.is_skipped)
 
     def of_padded(self, path: Path, name: str, old: NestedField) -> DefaultValue | None:
         """Return what is written into a column or field that the model does not return; None for NULL.
@@ -198,6 +202,7 @@ class ColumnDefaults:
                 self._read[folded] = _Wanted(read_default(given, type_))
             except UnsupportedDefault as exc:
                 self._read[folded] = _Wanted(is_skipped=True)
+                self._skipped[folded] = len(self.reminders)
                 self.reminders.append(
                     f"The default {shown_default(given)} of {quote(name)} is skipped: {exc}."
                 )

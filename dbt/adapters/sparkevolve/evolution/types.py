@@ -1,5 +1,6 @@
 """Iceberg types: how one is written in Spark SQL, and which one can hold the values of another."""
 
+import re
 from collections.abc import Iterator
 from typing import Literal
 
@@ -60,6 +61,8 @@ _SPARK_NAMES: dict[type[IcebergType], str] = {
     VariantType: VARIANT,
 }
 
+_BY_NAME = {name: type_ for type_, name in reversed(_SPARK_NAMES.items()) if type_ is not FixedType}
+
 # How many decimal digits the integers of a type can have.
 _INTEGER_DIGITS: dict[type[IcebergType], int] = {IntegerType: 10, LongType: 19}
 
@@ -74,6 +77,16 @@ class NoSparkType(ValueError):
     def __init__(self, iceberg_type: IcebergType) -> None:
         super().__init__(f"Spark SQL has no type for Iceberg's {iceberg_type}")
         self.iceberg_type = iceberg_type
+
+
+def column_type(text: str) -> IcebergType:
+    """Return the type of a column from what ``type_text`` says of it; of a nested one, that it is nested."""
+    if text == "timestamp":
+        return TimestamptzType()
+    decimal = re.fullmatch(r"decimal\((\d+),(\d+)\)", text)
+    if decimal is not None:
+        return DecimalType(int(decimal[1]), int(decimal[2]))
+    return _BY_NAME[text]() if text in _BY_NAME else StructType()
 
 
 def spark_type(iceberg_type: IcebergType, timestamptz: str = "timestamp_ltz") -> str:

@@ -39,6 +39,7 @@ from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
 from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, what_is_invalid
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
+from dbt.adapters.sparkevolve.warning import warn
 
 logger = AdapterLogger("SparkEvolve")
 # Variables that the requests library looks at before what a session of it is told.
@@ -114,17 +115,17 @@ class CatalogAccess:
         settings = self.settings
         elsewhere = Config().get_catalog_config(settings.name)
         if elsewhere:
-            logger.warning(
+            warn(
                 "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__"
                 f"{settings.name.upper()}__…) has settings for a catalog `{settings.name}`: "
                 f"{', '.join(sorted(elsewhere))}. They are not used, since Spark would not see them. Put "
                 "what is needed into `catalog_properties` of the profile, such as with env_var()."
             )
         if settings.differences:
-            logger.warning(settings.differences)
+            warn(settings.differences)
         for name in _BEFORE_CABUNDLE:
             if settings.ca_file is not None and os.environ.get(name, settings.ca_file) != settings.ca_file:
-                logger.warning(
+                warn(
                     f"The environment has {name}, which the library below PyIceberg takes before "
                     f"`ssl.cabundle` of the catalog `{settings.name}`. Unset it, or name that file in it too."
                 )

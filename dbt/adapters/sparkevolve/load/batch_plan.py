@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField
 
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.changes import (
@@ -33,6 +34,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_changes,
     refused_properties,
 )
+from dbt.adapters.sparkevolve.evolution.types import column_type
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 
@@ -99,6 +101,23 @@ def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFac
         reminders=(*settings.contrary_defaults, *plan.reminders),
         notes=plan.notes,
     )
+
+
+def defaults_of_new(
+    columns: Iterable[tuple[str, str]], settings: IncrementalSettings, version: int
+) -> tuple[str, ...]:
+    """Return what to warn of a model's defaults before its table is made, as far as that is known then.
+
+    Args:
+        columns: the names and types of its columns, as ``evolution.types.column_type`` reads them.
+        settings: the model's.
+        version: the format version that the table is to have.
+    """
+    fields = [
+        NestedField(number, name, column_type(text), required=False)
+        for number, (name, text) in enumerate(columns, start=1)
+    ]
+    return plan_defaults(Schema(*fields), settings, TableFacts(format_version=version)).reminders
 
 
 def conversions_of(

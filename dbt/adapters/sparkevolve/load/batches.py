@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Stepwise
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -85,7 +86,7 @@ class Batches:
                     if self._remove(relation):
                         self._cache.cache_dropped(relation)
             except Exception as exc:
-                logger.warning(f"Whether {relation} was left behind cannot be told: {exc}")
+                warn_of_rest(f"Whether {relation} was left behind cannot be told: {exc}")
 
     def give_back(self) -> None:
         """Remove what the node has staged and branched off, and let other threads go on."""
@@ -117,9 +118,9 @@ class Batches:
         try:
             self._catalog.purge(relation, location)
         except FilesLeftError as exc:
-            logger.warning(exc.msg)
+            warn_of_rest(exc.msg)
         except Exception as exc:
-            logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+            warn_of_rest(f"The staged batch {relation} could not be removed: {exc}")
             return False
         return True
 
@@ -130,4 +131,4 @@ def drop_branches(catalog: IcebergCatalog, load: Stepwise) -> None:
         try:
             catalog.drop_branch(load.target, branch)
         except Exception as exc:
-            logger.warning(f"The branch {branch} of {load.target} could not be removed: {exc}")
+            warn_of_rest(f"The branch {branch} of {load.target} could not be removed: {exc}")

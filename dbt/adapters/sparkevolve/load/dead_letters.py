@@ -53,6 +53,7 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dml, replay
 from dbt.adapters.sparkevolve.sql import dead_letters as sql
+from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -155,8 +156,9 @@ class DeadLetters:
 
         Raises:
             EvolutionRefusedError: the batch cannot be loaded, whichever of its rows are left out.
-            TooManyBadRowsError: more rows are bad than the model allows.
             UnreadableAuditError: an audit of the severity `row` cannot be evaluated.
+            TooManyBadRowsError: more rows are bad than the model allows.
+            WarningsError: there are bad rows, and warnings are errors.
         """
         known = self._node.letters
         schema = table.schema() if table is not None else None
@@ -266,6 +268,8 @@ class DeadLetters:
         limit = settings.dead_letter_limit
         if limit is not None and limit.is_exceeded(letters.bad, letters.rows):
             raise TooManyBadRowsError(str(target), letters.bad, letters.rows, limit.text, letters.lines)
+        if letters.bad:
+            self._node.refuse_warnings([letters.refusal])
         letters.query = query if letters.bad else None
         letters.good = self._stage(target, judgement.good(str(judged)), settings, judgement.types)
 
@@ -349,7 +353,7 @@ class DeadLetters:
                     return
             raise PublishConflictError(str(letters.relation), _MOST_BUILT_ON)
         except Exception as exc:
-            logger.warning(
+            warn_of_rest(
                 f"{letters.relation} may still have dead letters of this run, though its rows were not "
                 f"loaded: {exc} A run of the same batch does not write them again."
             )
@@ -489,7 +493,7 @@ class DeadLetters:
         try:
             self._catalog.drop_branch(relation, ref)
         except Exception as exc:
-            logger.warning(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
+            warn_of_rest(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
 
 
 def loaded_letters(table: LoadedTable) -> Sequence[str]:

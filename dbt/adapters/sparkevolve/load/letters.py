@@ -145,6 +145,11 @@ class Letters:
         return "\n".join(lines)
 
     @property
+    def refusal(self) -> str:
+        """What a person is told of the bad rows of a run that fails over them."""
+        return f"{self.bad} of {counted(self.rows, 'row')} cannot be placed in {self.target}:\n{self.lines}"
+
+    @property
     def text(self) -> str:
         """What a person is told of the bad rows."""
         return (

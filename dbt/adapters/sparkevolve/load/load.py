@@ -9,7 +9,7 @@ from typing import Any
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution import names, record
-from dbt.adapters.sparkevolve.evolution.changes import RenameField
+from dbt.adapters.sparkevolve.evolution.changes import RemoveDefault, RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.iceberg import branches
@@ -95,13 +95,34 @@ class Load:
         """The changes that were made to the table's schema, as texts."""
         return [str(change) for change in self.plan.changes]
 
-    def replaced(self, unique_id: str, graph: Mapping[str, Any]) -> list[str]:
-        """Return what to say of columns that were retired and replaced; see ``replaced_warnings``."""
-        return replaced_warnings(self.plan, unique_id, graph) if self.plan.replaced else []
+    @property
+    def logged_changes(self) -> list[str]:
+        """These without those that a warning tells of."""
+        return [
+            str(change)
+            for change in self.plan.changes
+            if not (isinstance(change, RemoveDefault) and change.is_warned_of)
+        ]
+
+    def warnings(self, unique_id: str, graph: Mapping[str, Any]) -> list[str]:
+        """Return what the user should know, each text with the name of the table.
+
+        Args:
+            unique_id: dbt's id of the model.
+            graph: dbt's ``graph``, for who reads a column that is replaced.
+        """
+        found = self._warnings
+        if self.plan.replaced:
+            found += replaced_warnings(self.plan, unique_id, graph)
+        found += [
+            f"the unique_key column {names.quote(name)} is new. It is NULL in all older rows, so they do not "
+            "match the batch and stay."
+            for name in self._new_keys
+        ]
+        return [f"{self.target}: {text}" for text in found]
 
     @property
-    def warnings(self) -> list[str]:
-        """What the user should know."""
+    def _warnings(self) -> list[str]:
         return [
             *self.plan.warnings,
             *self._differences,
@@ -179,7 +200,7 @@ class Load:
         return [names.path_text(path) for path in self.plan.ignored]
 
     @property
-    def new_keys(self) -> list[str]:
+    def _new_keys(self) -> list[str]:
         """The key columns that were added in this run."""
         return [name for name in self.plan.unique_key if name in self.plan.added]
 

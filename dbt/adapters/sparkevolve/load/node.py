@@ -16,6 +16,7 @@ from dbt.adapters.sparkevolve.errors import (
     AfterLoadError,
     ConnectionLostError,
     RunCancelledError,
+    WarningsError,
     what_was_written,
 )
 from dbt.adapters.sparkevolve.evolution import record
@@ -26,6 +27,7 @@ from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.messages import is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.times import iso
+from dbt.adapters.sparkevolve.warning import are_errors, marked
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -125,6 +127,32 @@ class Node:
     def written(self) -> str:
         """What the node has written before it is refused, as the middle of a sentence."""
         return what_was_written(self.changed)
+
+    def refuse_warnings(self, texts: Sequence[str]) -> None:
+        """Let the node fail over what it would warn of, if dbt is to take warnings for errors.
+
+        Called before anything is written wherever that is known so early.
+
+        Raises:
+            WarningsError: names all of them.
+        """
+        if texts and are_errors():
+            raise WarningsError(texts, self.written if self.outcome is None else "")
+
+    def warnings(self, texts: Sequence[str], what: object | None = None, is_marked: bool = True) -> list[str]:
+        """Return what dbt's ``exceptions.warn`` is to be called with, one by one.
+
+        Args:
+            texts: the warnings.
+            what: what they are about, to be named before each; None if they do that themselves.
+            is_marked: whether they are to be told from other lines by their text.
+
+        Raises:
+            WarningsError: dbt is to take them for errors.
+        """
+        named = [text if what is None else f"{what}: {text}" for text in texts]
+        self.refuse_warnings(named)
+        return [marked(text) if is_marked else text for text in named]
 
     def note_gone(self, relation: SparkEvolveRelation) -> None:
         """Note that dbt compiled the model as incremental, and that its table is not there any more."""

@@ -6,15 +6,17 @@ from typing import Any
 from dbt_common.exceptions import DbtDatabaseError
 from pyiceberg.schema import Schema
 
+from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
+from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
-from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
+from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, defaults_of_new, plan_batch
 from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
@@ -122,8 +124,24 @@ class Preview:
             return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
         defaults = [f"{names.quote(name)}: {shown_default(text)}" for name, text in settings.defaults.items()]
         plan |= {"defaults": defaults} if defaults else {}
-        warnings = [*query["warnings"], *settings.contrary_defaults]
+        warnings = [*query["warnings"], *self._warned_defaults(settings)]
         return plan | {"columns": query["columns"], "warnings": warnings}
+
+    def refuse_warned_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> None:
+        """See, before the table of a model is made, whether the run may warn of its defaults.
+
+        Raises:
+            WarningsError: there is something to warn of, and warnings are errors.
+        """
+        self._node.refuse_warnings([f"{target}: {text}" for text in self._warned_defaults(settings)])
+
+    def _warned_defaults(self, settings: IncrementalSettings) -> Sequence[str]:
+        if not settings.defaults:
+            return ()
+        # As `Clauses` has it for the table that is made.
+        replaced = self._node.table.metadata.format_version if self._node.table is not None else 0
+        version = max(replaced, int(DEFAULT_TABLE_PROPERTIES[FORMAT_VERSION]))
+        return defaults_of_new(self._node.columns, settings, settings.format_version or version)
 
     def of_replacement(
         self, relation: SparkEvolveRelation, sql: str, columns: Sequence[SparkEvolveColumn]

@@ -39,6 +39,7 @@ from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strate
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, replay
 from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN
+from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -264,7 +265,7 @@ class Replay:
             try:
                 self._catalog.purge(relation)
             except Exception as exc:
-                logger.warning(f"The staged batch {relation} could not be removed: {exc}")
+                warn_of_rest(f"The staged batch {relation} could not be removed: {exc}")
 
     def _refresh(self) -> None:
         for relation in (self._target, self._letters):

@@ -53,6 +53,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, branch_statements, snapshots
+from dbt.adapters.sparkevolve.warning import are_errors, warn_of_rest
 
 if TYPE_CHECKING:
     import agate
@@ -165,7 +166,7 @@ class LoadRunner:
                 self._spark.run(branch_statements.drop_branch(str(target), branch))
             except DbtRuntimeError as exc:
                 # Another run may be removing it, too.
-                logger.warning(f"The branch {branch} of {target} could not be removed: {exc}")
+                warn_of_rest(f"The branch {branch} of {target} could not be removed: {exc}")
         return base
 
     def evolve(
@@ -177,6 +178,8 @@ class LoadRunner:
         column_docs: Mapping[str, str],
         detected: Mapping[str, Sequence[str]],
         returned: Sequence[str] | None = None,
+        unique_id: str = "",
+        graph: Mapping[str, Any] | None = None,
     ) -> Load:
         """Add the new columns to ``target`` in one commit, and return how to load the batch.
 
@@ -188,9 +191,12 @@ class LoadRunner:
             column_docs: descriptions of columns, stored with those that are added.
             detected: what ``sparkevolve__detect_schema_change`` has found in the columns of ``base``.
             returned: the columns that the query returned then; None if the batch is known to have these.
+            unique_id: dbt's id of the model; empty if nobody is told what there is to warn of.
+            graph: dbt's ``graph``, for the same.
 
         Raises:
             EvolutionRefusedError: nothing was written, and why.
+            WarningsError: there is something to warn of, and warnings are errors.
             ColumnsMovedError: the table's columns have changed since ``base``, or the model's since it was
                 compared with that, and a difference is to fail.
             DetectionError: what was detected is not what is planned.
@@ -216,16 +222,27 @@ class LoadRunner:
             written=tuple(self._node.changed),
         )
         known = KnownShape(batch, settings, column_docs, get_invocation_id())
-        plan = self._commit_plan(base, target, batch, settings, column_docs, compared, known=known)
         # Of two clocks the later one: a branch that is kept too long does no harm.
         now_ms = max(int(time.time() * 1000), batch.written_ms)
-        load = Load(target, staged, base, batch, plan, settings, now_ms)
-        load.properties = {**known.properties(plan), **record.told(plan.notes, base.table.properties)}
-        load.is_new_shape = known.is_new
-        load.older = known.older(plan)
         # Each batch of a microbatch model, and each new beginning of a run, is a load of its own.
         told = (get_invocation_id(), str(target))
-        load.has_said_differences = told in self._shared.told_of_differences
+
+        def load_of(plan: EvolutionPlan) -> Load:
+            load = Load(target, staged, base, batch, plan, settings, now_ms)
+            load.properties = {**known.properties(plan), **record.told(plan.notes, base.table.properties)}
+            load.is_new_shape = known.is_new
+            load.older = known.older(plan)
+            load.has_said_differences = told in self._shared.told_of_differences
+            return load
+
+        def check(plan: EvolutionPlan) -> None:
+            if unique_id and are_errors():
+                self._node.refuse_warnings(load_of(plan).warnings(unique_id, graph or {}))
+
+        plan = self._commit_plan(
+            base, target, batch, settings, column_docs, compared, known=known, check=check
+        )
+        load = load_of(plan)
         self._shared.told_of_differences.add(told)
         self._node.load = load
         return load
@@ -632,8 +649,12 @@ class LoadRunner:
         compared: Compared | None = None,
         wanted: Callable[[Change], bool] = lambda change: True,
         known: KnownShape | None = None,
+        check: Callable[[EvolutionPlan], None] = lambda plan: None,
     ) -> EvolutionPlan:
-        """Make the changes that a batch needs, or those of them that are wanted now, and return the plan."""
+        """Make the changes that a batch needs, or those of them that are wanted now, and return the plan.
+
+        ``check`` gets the plan before anything is made of it, and may raise an error.
+        """
 
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts, self._node.name)
@@ -642,6 +663,7 @@ class LoadRunner:
                 raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
             if compared is not None:
                 compared.check(target, planned(plan, schema), schema, batch.schema)
+            check(plan)
             return replace(plan, changes=tuple(filter(wanted, plan.changes)))
 
         def recognise(table: LoadedTable) -> EvolutionPlan | None:
@@ -651,6 +673,7 @@ class LoadRunner:
             logger.debug(f"{target}: the shape of the batch is known, so that nothing is planned")
             if compared is not None:
                 compared.check(target, planned(plan, table.schema()), table.schema(), batch.schema)
+            check(plan)
             return plan
 
         try:

@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.spark.session import SESSIONS
 from dbt.adapters.sparkevolve.spark.session_handle import SessionHandle
 from dbt.adapters.sparkevolve.spark.sql_settings import changes_settings, check_settings, value_instead
 from dbt.adapters.sparkevolve.spark.thrift import open_thrift
+from dbt.adapters.sparkevolve.warning import warn
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -136,14 +137,14 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         is_unverified = credentials.use_ssl and not credentials.ssl_verify
         if is_unverified and credentials.method == SparkConnectionMethod.THRIFT and not self._has_warned:
             self._has_warned = True
-            logger.warning(
+            warn(
                 "`ssl_verify` is false in the profile: user, password and data are sent to whoever answers "
                 f"at {credentials.host}:{credentials.port}, since nobody looks at the server's certificate. "
                 "Name its authority's certificate in `ssl_ca_file` instead."
             )
         if not self._has_warned_of_cache and credentials.keeps_metadata:
             self._has_warned_of_cache = True
-            logger.warning(
+            warn(
                 f"`cache-enabled` of the catalog `{credentials.catalog}` is true in the profile: of a table "
                 "that others write to, a model may read what was there when Spark read the table first. Take "
                 "it out, unless nobody else writes."

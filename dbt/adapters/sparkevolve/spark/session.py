@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit
 from dbt.adapters.sparkevolve.spark.session_config import session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
 from dbt.adapters.sparkevolve.spark.trust import trust
+from dbt.adapters.sparkevolve.warning import warn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,9 +153,7 @@ class _StartedWith:
     def _warn(self, name: str, what: str) -> None:
         if name not in self._said:
             self._said.add(name)
-            logger.warning(
-                f"`{name}` {what}, and keeps it until this process ends. Use one process for each profile."
-            )
+            warn(f"`{name}` {what}, and keeps it until this process ends. Use one process for each profile.")
 
 
 def _names_in(jars: str) -> set[str]:

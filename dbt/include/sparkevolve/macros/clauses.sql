@@ -80,7 +80,7 @@
     {%- do options.setdefault('primaryKey', sparkevolve__as_list(sparkevolve__config('unique_key')) | join(',')) -%}
     {%- set warning = adapter.clauses().other_primary_key(options, sparkevolve__config('unique_key')) -%}
     {%- if warning -%}
-      {%- do exceptions.warn(model.unique_id ~ ': ' ~ warning) -%}
+      {%- do sparkevolve__warn([warning], model.unique_id) -%}
     {%- endif -%}
   {%- endif -%}
   {%- if options -%}

@@ -18,6 +18,7 @@
     {% set query = sparkevolve__compiled_query() %}
     {% set built = build_snapshot_table(sparkevolve__snapshot_strategy(query, false), query) %}
     {% do adapter.queries().note_columns(target_relation, built) %}
+    {% do adapter.preview().refuse_warned_defaults(target_relation, sparkevolve__snapshot_settings()) %}
     {% call statement('main') %}
       {{ create_table_as(False, target_relation, built) }}
     {% endcall %}

@@ -44,15 +44,22 @@
 {# Models bring settings of other adapters along, which mean nothing here. #}
 {% macro sparkevolve__warn_of_settings() %}
   {% do sparkevolve__warn_of_variables() %}
-  {% for text in adapter.settings_without_effect(model.unique_id, model.config, model.columns) %}
-    {% do exceptions.warn(model.unique_id ~ ': ' ~ text) %}
-  {% endfor %}
+  {% do sparkevolve__warn(
+    adapter.settings_without_effect(model.unique_id, model.config, model.columns), model.unique_id
+  ) %}
 {% endmacro %}
 
 
 {# To dbt, a misspelt variable is one that nobody reads. #}
 {% macro sparkevolve__warn_of_variables() %}
-  {% for text in adapter.checks().unread_variables(graph) %}
+  {% do sparkevolve__warn(adapter.checks().unread_variables(graph)) %}
+{% endmacro %}
+
+
+{# Warn, and mark it as dbt marks its own. Under `--warn-error` that is one error with all of the texts: call it before
+   anything is written. `what` is what they are about, unless they say that. #}
+{% macro sparkevolve__warn(texts, what=none) %}
+  {% for text in adapter.node().warnings(texts, what, flags.LOG_FORMAT != 'json') %}
     {% do exceptions.warn(text) %}
   {% endfor %}
 {% endmacro %}

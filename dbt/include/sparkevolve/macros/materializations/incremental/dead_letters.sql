@@ -39,6 +39,6 @@
     {% if flags.LOG_FORMAT == 'json' %}
       {% do log(tojson({'dead_letters': letters.data()}), info=True) %}
     {% endif %}
-    {% do exceptions.warn(target_relation ~ ': ' ~ letters.text) %}
+    {% do sparkevolve__warn([letters.text], target_relation) %}
   {% endif %}
 {% endmacro %}

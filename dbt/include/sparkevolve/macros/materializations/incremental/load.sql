@@ -22,7 +22,8 @@
       target_relation, base, run.staged, settings, model.name, sparkevolve__dead_letter_location(settings)
     ) %}
     {% set load = runner.evolve(
-      base, target_relation, good, settings, sparkevolve__column_docs(), detected, run.query.columns
+      base, target_relation, good, settings, sparkevolve__column_docs(), detected, run.query.columns,
+      model.unique_id, graph
     ) %}
     {% do sparkevolve__log_evolution(target_relation, load) %}
     {% if runner.wait_for_turn(load) %}

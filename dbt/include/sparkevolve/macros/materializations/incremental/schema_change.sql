@@ -49,20 +49,12 @@
 
 
 {% macro sparkevolve__log_evolution(relation, load) %}
-  {% for change in load.changes %}
+  {% for change in load.logged_changes %}
     {% do log(relation ~ ': ' ~ change, info=True) %}
   {% endfor %}
-  {% for warning in load.warnings + load.replaced(model.unique_id, graph) %}
-    {% do exceptions.warn(relation ~ ': ' ~ warning) %}
-  {% endfor %}
+  {% do sparkevolve__warn(load.warnings(model.unique_id, graph)) %}
   {% for text in load.told %}
     {% do log(relation ~ ': ' ~ text) %}
-  {% endfor %}
-  {% for name in load.new_keys %}
-    {% do exceptions.warn(
-      relation ~ ': the unique_key column ' ~ adapter.quote(name) ~ ' is new. It is NULL in all older rows, so they '
-      ~ 'do not match the batch and stay.'
-    ) %}
   {% endfor %}
   {% if load.older %}
     {% do log(relation ~ ': ' ~ load.older, info=True) %}

@@ -7,9 +7,7 @@
     {% set sql = get_select_subquery(sql) %}
   {% endif %}
   {% set query = adapter.queries().as_stored(target_relation, sql, settings, table_schema) %}
-  {% for warning in query.warnings %}
-    {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
-  {% endfor %}
+  {% do sparkevolve__warn(query.warnings, target_relation) %}
   {% do return(query) %}
 {% endmacro %}
 
@@ -74,20 +72,21 @@
   {% endif %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
-  {% set sql = query.sql %}
-  {% if settings.audits or settings.sets_aside %}
-    {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
-    {% set sql = 'select * from ' ~ staged %}
-  {% endif %}
   {% if existing_relation is not none %}
     {% set old_names = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
     {% set removed = sparkevolve__detect_schema_change(query.columns, old_names).removed %}
     {% if removed %}
-      {% do exceptions.warn(
+      {% do sparkevolve__warn([
         'The full refresh of ' ~ target_relation ~ ' takes away the columns that the model no longer returns: '
         ~ removed | join(', ') ~ ', since full_refresh_schema is `replace`.'
-      ) %}
+      ]) %}
     {% endif %}
+  {% endif %}
+  {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
+  {% set sql = query.sql %}
+  {% if settings.audits or settings.sets_aside %}
+    {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
+    {% set sql = 'select * from ' ~ staged %}
   {% endif %}
   {% do sparkevolve__create_table(target_relation, sql, replace=existing_relation is not none) %}
 {% endmacro %}
@@ -111,6 +110,7 @@
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
+  {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
   {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
@@ -119,7 +119,5 @@
 
 {# A table that is made by a query has no defaults yet. #}
 {% macro sparkevolve__store_defaults(target_relation, settings) %}
-  {% for warning in adapter.load_runner().store_defaults(target_relation, settings) %}
-    {% do exceptions.warn(target_relation ~ ': ' ~ warning) %}
-  {% endfor %}
+  {% do sparkevolve__warn(adapter.load_runner().store_defaults(target_relation, settings), target_relation) %}
 {% endmacro %}
