@@ -80,5 +80,6 @@ def test_in_a_hive_metastore(hive_scenario: Scenario) -> None:
 def test_over_thrift(scenario: Scenario, method: str, catalog_properties: dict[str, str]) -> None:
     if method != "thrift":
         pytest.skip("needs --profile thrift")
+    # In another catalog than REST, a table of version 3 takes neither a replay nor a restore over Thrift.
     is_rest = catalog_properties["type"] == "rest"
-    work(scenario, 3, stores_defaults=is_rest, restores=is_rest)
+    work(scenario, 3 if is_rest else 2, stores_defaults=is_rest, restores=True)
