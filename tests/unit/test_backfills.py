@@ -438,8 +438,8 @@ def test_a_minus_zero_is_where_iceberg_looks_for_files_with_zeros() -> None:
             "columns of a row.",
         ),
         (
-            {"model": "orders", "column": "n", "value": "1", "only_null": "no"},
-            "The argument `only_null` of `backfill_column` is 'no', and has to be true or false.",
+            {"model": "orders", "column": "n", "value": "1", "only_null": "never"},
+            "The argument `only_null` of `backfill_column` is 'never', and has to be true or false.",
         ),
     ],
 )

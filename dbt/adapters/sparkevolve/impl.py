@@ -147,10 +147,10 @@ class SparkEvolveAdapter(SparkAdapter):
         ):
             relation = self.Relation.create(model.database, model.schema, model.alias)
             raise ForeignCatalogError(str(relation), str(model.database), self.catalog.name)
-        # Macros ask for them too; errors of macros come with a list of macros.
-        for variable in KNOWN:
-            is_on(variable, self._unchecked_variables.get(variable, False))
         if str(model.resource_type) in ("model", "snapshot", "seed"):
+            # Macros ask for them too; errors of macros come with a list of macros.
+            for variable in KNOWN:
+                is_on(variable, self._unchecked_variables.get(variable, False))
             given = dict(model.config._extra)
             fields = [field.name for field in dataclasses.fields(model.config)]
             # dbt-athena's name of `partition_by`.
