@@ -871,8 +871,8 @@ def test_what_is_in_another_catalog_is_not_what_has_its_name_here(
         for call in calls:
             with pytest.raises(ForeignCatalogError) as raised:
                 call()
-            facts = (raised.value.relation, raised.value.database, raised.value.catalog)
-            assert facts == (str(there), database, here.database)
+            facts = (raised.value.relation, raised.value.database, raised.value.stated)
+            assert facts == (str(there), database, (here.database,))
     assert files_of(lake.load(here)) == files
 
 

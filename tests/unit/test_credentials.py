@@ -82,7 +82,7 @@ def test_the_embedded_catalog_is_for_one_machine(master: str) -> None:
     ],
 )
 def test_a_cache_of_tables_is_known_wherever_it_is_asked_for(output: dict[str, Any], keeps: bool) -> None:
-    assert credentials(output).keeps_metadata == keeps
+    assert credentials(output).cached_catalogs == (["lake"] if keeps else [])
 
 
 def test_the_embedded_catalog_lies_in_the_project_wherever_dbt_is_run(

@@ -6,6 +6,7 @@ from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.load.strategies import load_statements
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.settings import SETTINGS
@@ -161,7 +162,7 @@ def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(
     lake: IcebergCatalog,
     make_table: MakeTable,
 ) -> None:
-    clauses = Clauses(Nothing(), lake, lambda table, index: "string")
+    clauses = Clauses(Nothing(), Catalogs([lake]), lambda table, index: "string")
     make_table(columns("id int"))
     assert clauses.table_properties(configured, relation("t")) == properties
     assert clauses.table_properties(configured, relation("absent")) == properties

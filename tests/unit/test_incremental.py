@@ -33,6 +33,7 @@ from dbt.adapters.sparkevolve.iceberg import retry
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, staging_properties
 from dbt.adapters.sparkevolve.listing import Listing
 from dbt.adapters.sparkevolve.load.batches import Batches
@@ -1140,7 +1141,7 @@ def test_what_there_is_under_a_name(
     run: Run, was_view: bool, answers: list[Answer], sent: list[str], found: str | None
 ) -> None:
     run.spark.answers = answers
-    now, table = Listing(run.catalog, run.spark).relation_now(relation("n"), was_view=was_view)
+    now, table = Listing(Catalogs([run.catalog]), run.spark).relation_now(relation("n"), was_view=was_view)
     assert run.spark.sent == [SHOWN.format(kind, "n") for kind in sent]
     assert table is None
     assert (str(now.type) if now is not None else None) == found
@@ -1149,7 +1150,7 @@ def test_what_there_is_under_a_name(
 
 def test_an_iceberg_table_is_found_without_a_statement(run: Run, make_table: MakeTable) -> None:
     make_table(columns("id int"))
-    now, table = Listing(run.catalog, run.spark).relation_now(TARGET, was_view=False)
+    now, table = Listing(Catalogs([run.catalog]), run.spark).relation_now(TARGET, was_view=False)
     assert now is not None
     assert (str(now.type), now.is_iceberg) == ("table", True)
     assert table is not None
@@ -1162,7 +1163,7 @@ def test_an_iceberg_table_is_found_without_a_statement(run: Run, make_table: Mak
 )
 def test_a_name_is_no_pattern(run: Run, name: str, pattern: str) -> None:
     run.spark.answers = [[["db", pattern, False], ["db", name, False]]]
-    now, _ = Listing(run.catalog, run.spark).relation_now(relation(name), was_view=True)
+    now, _ = Listing(Catalogs([run.catalog]), run.spark).relation_now(relation(name), was_view=True)
     assert run.spark.sent == [SHOWN.format("views", pattern)]
     assert now is not None
     assert now.identifier == name

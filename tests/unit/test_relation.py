@@ -109,13 +109,13 @@ NO_NAME = (
             "other.b",
             "rest",
             "'other' is a catalog of Spark. Write 'b' to build in the profile's catalog, which is "
-            "'lake'; another one is the `catalog` of another target.",
+            "'lake'; another one is named by `database` or `target_database`, and stated under `catalogs`.",
         ),
         (
             "spark_catalog.b",
             "sql",
             "'spark_catalog' is a catalog of Spark. Write 'b' to build in the profile's catalog, which is "
-            "'lake'; another one is the `catalog` of another target.",
+            "'lake'; another one is named by `database` or `target_database`, and stated under `catalogs`.",
         ),
         *(
             (broken, "rest", f"{NO_NAME}dot itself).")

@@ -7,7 +7,7 @@ from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import DdlError, SettingError, SeveralStatementsError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION, property_text
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.spark.sql_settings import ESCAPED_LITERALS, SUBSTITUTE
@@ -33,15 +33,15 @@ class Clauses:
 
     Args:
         spark: where the statements will run: how a text is written depends on its settings.
-        catalog: the catalog.
+        catalogs: the catalogs that the profile states.
         convert_type: returns the SQL type of a column of an agate table, by its number.
     """
 
     def __init__(
-        self, spark: Spark, catalog: IcebergCatalog, convert_type: Callable[[Any, int], str | None]
+        self, spark: Spark, catalogs: Catalogs, convert_type: Callable[[Any, int], str | None]
     ) -> None:
         self._spark = spark
-        self._catalog = catalog
+        self._catalogs = catalogs
         self._convert_type = convert_type
 
     def one_statement(self, sql: str) -> str:
@@ -144,7 +144,7 @@ class Clauses:
         given = {str(key): property_text(value) for key, value in (configured or {}).items()}
         modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
         defaults = {**DEFAULT_TABLE_PROPERTIES, **modes}
-        if FORMAT_VERSION not in given and self._catalog.is_newer_format(relation):
+        if FORMAT_VERSION not in given and self._catalogs.of(relation.database).is_newer_format(relation):
             del defaults[FORMAT_VERSION]
         return {**defaults, **given, **(creation or {})}
 

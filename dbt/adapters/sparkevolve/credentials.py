@@ -1,7 +1,7 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.iceberg import catalog_settings
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CATALOGS, CatalogSettings, Place
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import namespace, schema_problem
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
@@ -26,6 +27,7 @@ _LAST_PORT = 65_535
 _METHODS = (SparkConnectionMethod.SESSION, SparkConnectionMethod.THRIFT)
 
 
+SPARK_CATALOG = "spark_catalog"
 # What dbt-core reads of an output itself.
 _KEYS_OF_DBT = frozenset({"type", "threads"})
 # Settings of Spark that decide whether a session works as we mean it to.
@@ -48,17 +50,18 @@ _SPARK_SETTINGS = (
 )
 
 
-def near_miss_of_spark(key: str, catalog: str) -> str | None:
+def near_miss_of_spark(key: str, catalogs: Sequence[str]) -> str | None:
     """Return the setting of Spark that ``key`` is a near miss of; None if it is one, or is like none.
 
     Spark has hundreds of settings, many of them alike, so only one part may differ: what stands between dots.
 
     Args:
         key: a key of ``spark_config``.
-        catalog: the profile's catalog, whose settings begin with its name.
+        catalogs: the names of the profile's catalogs, with which their settings begin.
     """
     parts = key.split(".")
-    for setting in (*_SPARK_SETTINGS, f"spark.sql.catalog.{catalog}"):
+    stated = [f"spark.sql.catalog.{name}" for name in catalogs]
+    for setting in (*_SPARK_SETTINGS, *stated):
         wanted = setting.split(".")
         begins = setting.startswith("spark.sql.catalog.")
         given = parts[: len(wanted)] if begins else parts
@@ -66,7 +69,7 @@ def near_miss_of_spark(key: str, catalog: str) -> str | None:
         if len(given) == len(wanted) and len(differing) == 1:
             part, want = differing[0]
             # A catalog of nearly the same name may be another one.
-            if want != catalog and closest(part, [want]) is not None:
+            if want not in catalogs and closest(part, [want]) is not None:
                 return ".".join([*wanted, *parts[len(wanted) :]])
     return None
 
@@ -83,6 +86,7 @@ class SparkEvolveCredentials(SparkCredentials):
     Attributes:
         catalog: name of the catalog in Spark and in PyIceberg.
         catalog_properties: PyIceberg's properties of it; empty for the embedded one.
+        catalogs: the same of further catalogs, by name.
         spark_config: further settings of the in-process session.
         poll_interval: seconds, at the most, between two questions whether a statement has ended.
         connect_timeout: seconds that one attempt to connect to a server may take.
@@ -95,6 +99,7 @@ class SparkEvolveCredentials(SparkCredentials):
 
     catalog: Optional[str] = None
     catalog_properties: dict[str, Any] = field(default_factory=dict)
+    catalogs: dict[str, Any] = field(default_factory=dict)
     spark_config: dict[str, Any] = field(default_factory=dict)
     poll_interval: float = 5  # type: ignore[assignment]
     connect_timeout: float = 60  # type: ignore[assignment]
@@ -127,7 +132,10 @@ class SparkEvolveCredentials(SparkCredentials):
         Raises:
             ProfileError: which setting is wrong. Its value may be a secret, or hold all of them.
         """
-        learn(data)
+        _learn(data)
+        given = data.get(CATALOGS)
+        for name in given if isinstance(given, Mapping) else ():
+            _check_name(name)
         try:
             super().validate(data)
         except ValidationError as exc:
@@ -135,7 +143,7 @@ class SparkEvolveCredentials(SparkCredentials):
             raise ProfileError(path, _what_is_wrong(path, exc)) from None
 
     def __post_init__(self) -> None:
-        learn(vars(self))
+        _learn(vars(self))
         if self.method not in _METHODS:
             given = getattr(self.method, "value", self.method)
             raise ProfileError(
@@ -153,6 +161,7 @@ class SparkEvolveCredentials(SparkCredentials):
                 f"`database` is {self.database!r} and `catalog` is {self.catalog!r}: leave `database` out.",
             )
         self._check_numbers()
+        self._check_catalogs()
         if self.host is not None and self.host.startswith("[") and self.host.endswith("]"):
             # An IPv6 address as in a URL.
             self.host = self.host[1:-1]
@@ -165,7 +174,7 @@ class SparkEvolveCredentials(SparkCredentials):
                     f"`{key}` in `spark_config` has to be a string, a number, or true or false, but is "
                     f"{_TYPES[_YAML_TYPES.get(type(value), 'null')]}.",
                 )
-            meant = near_miss_of_spark(str(key), self.catalog)
+            meant = near_miss_of_spark(str(key), self.catalog_names)
             if meant is not None:
                 raise ProfileError(
                     "spark_config",
@@ -181,22 +190,15 @@ class SparkEvolveCredentials(SparkCredentials):
             self.server_side_parameters[_ANSI] = str(wanted).lower()
         self.database = self.catalog
         self._base_dir = Path.cwd()
-        settings = self.catalog_settings()
-        settings.check()
-        if (
-            settings.embedded
-            and self.method == SparkConnectionMethod.SESSION
-            and not is_local(self.spark_config)
-        ):
-            raise ProfileError(
-                "spark_config",
-                "`spark.master` in `spark_config` names a cluster, and the profile has no "
-                "`catalog_properties`: the embedded catalog keeps its files on this machine, where the "
-                "executors would not find them. Give `catalog_properties`, with a `warehouse` that this "
-                "machine and all executors reach.",
-            )
+        settings, *further = self.all_catalog_settings()
+        for each in (settings, *further):
+            each.check()
+        if self.method == SparkConnectionMethod.SESSION:
+            _check_java((settings, *further))
+            self._check_cluster((settings, *further))
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
+        catalogs.update(self.catalog_names)
         # Of a REST catalog that is not opened yet, what its properties tell.
         can = capabilities_of(settings.pyiceberg)
         problem = schema_problem(
@@ -245,6 +247,59 @@ class SparkEvolveCredentials(SparkCredentials):
                 "port", f"`port` in the profile is {self.port}: it has to be a number up to {_LAST_PORT}."
             )
 
+    def _check_cluster(self, catalogs: Sequence[CatalogSettings]) -> None:
+        """See whether the executors reach the catalogs' files.
+
+        Raises:
+            ProfileError: they do not.
+        """
+        for each in catalogs if not is_local(self.spark_config) else ():
+            setting = each.place.setting
+            if each.embedded:
+                raise ProfileError(
+                    "spark_config",
+                    f"`spark.master` in `spark_config` names a cluster, and the profile has no `{setting}`: "
+                    "the embedded catalog keeps its files on this machine, where the executors would not "
+                    f"find them. Give `{setting}`, with a `warehouse` that this machine and all executors "
+                    "reach.",
+                )
+
+    def _check_catalogs(self) -> None:
+        """See whether each further catalog has a name that tells it apart, and properties.
+
+        Raises:
+            ProfileError: one has not. Its properties may be secrets, and so may what stands in their place.
+        """
+        taken = {str(self.catalog).lower(): f"the profile's `catalog`, {self.catalog!r}"}
+        for name, properties in self.catalogs.items():
+            setting = f"{CATALOGS}.{name}"
+            if not isinstance(properties, Mapping | None):
+                given = _TYPES[_YAML_TYPES.get(type(properties), "null")]
+                raise ProfileError(
+                    setting,
+                    f"`{setting}` in the profile has to be a mapping of PyIceberg's properties of the "
+                    f"catalog `{name}`, but is {given}. `{CATALOGS}` has the name of each further catalog, "
+                    "and its properties below that.",
+                )
+            _check_name(name)
+            if name.lower() in taken:
+                raise ProfileError(
+                    setting,
+                    f"`{CATALOGS}` of the profile has {name!r}, which is the name of {taken[name.lower()]}"
+                    f"{'' if name == self.catalog else ', in other letters: dbt does not tell them apart'}. "
+                    "State each catalog once.",
+                )
+            taken[name.lower()] = f"another one there, {name!r}"
+            kind = str((properties or {}).get("type", "")).lower()
+            if name == SPARK_CATALOG and kind != "hive":
+                raise ProfileError(
+                    setting,
+                    f"`{CATALOGS}` of the profile has {SPARK_CATALOG!r}, which is Spark's own catalog and "
+                    "keeps its schemas in Spark or in a Hive metastore: it needs `type: hive`. "
+                    "What is in it can be read, and tables of other formats and views can be built in it, "
+                    "without being stated; give an Iceberg catalog another name.",
+                )
+
     @property
     def type(self) -> str:
         """The adapter's name."""
@@ -270,20 +325,44 @@ class SparkEvolveCredentials(SparkCredentials):
         return ".".join(namespace(self.schema))
 
     @property
-    def keeps_metadata(self) -> bool:
-        """Whether Spark keeps the metadata of tables that it has read, as the profile has it."""
+    def catalog_names(self) -> tuple[str, ...]:
+        """The names of the catalogs that the profile states, its own first."""
+        return (str(self.catalog), *map(str, self.catalogs))
+
+    @property
+    def cached_catalogs(self) -> list[str]:
+        """The catalogs of whose tables Spark keeps what it has read, as the profile has it."""
         given: dict[str, Any] = dict(self.server_side_parameters)
         if self.method == SparkConnectionMethod.SESSION:
-            given = {**self.catalog_settings().spark, **self.spark_config, **given}
-        return str(given.get(f"spark.sql.catalog.{self.catalog}.cache-enabled", "")).strip().lower() == "true"
+            of_catalogs = {
+                key: text for each in self.all_catalog_settings() for key, text in each.spark.items()
+            }
+            given = {**of_catalogs, **self.spark_config, **given}
+        return [
+            name
+            for name in self.catalog_names
+            if str(given.get(f"spark.sql.catalog.{name}.cache-enabled", "")).strip().lower() == "true"
+        ]
 
-    def catalog_settings(self) -> catalog_settings.CatalogSettings:
-        """Return the catalog as Spark and PyIceberg need it.
+    def catalog_settings(self) -> CatalogSettings:
+        """Return the profile's own catalog as Spark and PyIceberg need it.
 
         Raises:
             ProfileError: ``catalog_properties`` do not describe one that both can share.
         """
-        settings = catalog_settings.resolve(str(self.catalog), self.catalog_properties, self._base_dir)
+        return self._resolved(Place(str(self.catalog)), self.catalog_properties)
+
+    def all_catalog_settings(self) -> tuple[CatalogSettings, ...]:
+        """Return each catalog that the profile states, its own first.
+
+        Raises:
+            ProfileError: the properties of one do not describe a catalog that both can share.
+        """
+        further = (self._resolved(Place.of_further(name), given) for name, given in self.catalogs.items())
+        return (self.catalog_settings(), *further)
+
+    def _resolved(self, place: Place, properties: Mapping[str, Any] | None) -> CatalogSettings:
+        settings = catalog_settings.resolve(place.name, properties or {}, self._base_dir, place)
         if self.method == SparkConnectionMethod.SESSION:
             return settings
         # A server has Spark's settings from its operator.
@@ -296,7 +375,57 @@ class SparkEvolveCredentials(SparkCredentials):
     def _connection_keys(self) -> tuple[str, ...]:
         # What `dbt debug` shows. `catalog_properties` and `spark_config` may hold secrets.
         reach = ("host", "port", "user") if self.method == SparkConnectionMethod.THRIFT else ()
-        return ("method", *reach, "catalog", "database", "schema")
+        further = (CATALOGS,) if self.catalogs else ()
+        return ("method", *reach, "catalog", *further, "database", "schema")
+
+    def connection_info(self, *, with_aliases: bool = False) -> Iterable[tuple[str, Any]]:
+        """Return what `dbt debug` shows; of further catalogs their names, since the rest may be secret."""
+        for key, value in super().connection_info(with_aliases=with_aliases):
+            yield key, ", ".join(self.catalogs) if key == CATALOGS else value
+
+
+def _check_name(name: object) -> None:
+    """See whether a further catalog can have a name.
+
+    Raises:
+        ProfileError: it cannot.
+    """
+    if not isinstance(name, str) or not _CATALOG_NAME.fullmatch(name):
+        raise ProfileError(
+            CATALOGS,
+            f"`{CATALOGS}` of the profile has a catalog {name!r}: the name of a catalog consists of letters, "
+            "digits and underscores, such as lake.",
+        )
+
+
+def _learn(data: Mapping[Any, Any]) -> None:
+    """Take note of the secrets of a profile. The name that somebody gives a catalog does not make it one."""
+    learn({key: value for key, value in data.items() if key != CATALOGS})
+    catalogs = data.get(CATALOGS)
+    for properties in catalogs.values() if isinstance(catalogs, Mapping) else (catalogs,):
+        learn({"": properties})
+
+
+def _check_java(catalogs: Sequence[CatalogSettings]) -> None:
+    """See whether the catalogs can share one Java.
+
+    Raises:
+        ProfileError: two say different things of which Spark's Java has one for all, or what one says of
+            AWS's credentials would be used for another that leaves them to the environment.
+    """
+    said = {name: each for each in reversed(catalogs) for name in each.java_properties}
+    for each in catalogs:
+        for name, other in said.items():
+            value = each.java_properties.get(name)
+            differs = value is not None and value != other.java_properties[name]
+            if differs or (value is None and name.startswith("aws.") and each.asks_for_aws_credentials):
+                raise ProfileError(
+                    each.place.setting,
+                    f"The catalogs `{each.name}` and `{other.name}` of the profile cannot be in one session "
+                    f"of Spark: its Java has one `{name}` for all, and they do not say the same of it. State "
+                    "the same credentials for both, give one of them a target of its own, or use a Thrift "
+                    "server.",
+                )
 
 
 # JSON schema's names of types, as one writes them in YAML.

@@ -12,10 +12,10 @@ from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 
-from dbt.adapters.sparkevolve.errors import FreshnessError, NotIcebergError
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError, FreshnessError, NotIcebergError
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.statistics import STATISTICS, last_change, statistics
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ class Documentation:
     """Tells what dbt shows of relations, and changes nothing.
 
     Args:
-        catalog: the profile's catalog.
-        describe: asked for what is no Iceberg table of it.
+        catalogs: the catalogs that the profile states.
+        describe: asked for what is no Iceberg table of theirs.
     """
 
-    def __init__(self, catalog: IcebergCatalog, describe: Callable[[BaseRelation], Described]) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogs: Catalogs, describe: Callable[[BaseRelation], Described]) -> None:
+        self._catalogs = catalogs
         self._describe = describe
 
     def of(self, relation: BaseRelation) -> CatalogTable:
         """Return what there is to show of a relation."""
-        table = self._catalog.find_readable(relation)
+        table = self._catalogs.of(relation.database).find_readable(relation)
         if table is None:
             comment, columns = self._describe(relation)
             owner, figures = None, []
@@ -99,9 +99,12 @@ class Documentation:
             UnreadableTableError: PyIceberg cannot read its metadata.
         """
         try:
-            milliseconds = last_change(self._catalog.load(relation))
+            milliseconds = last_change(self._catalogs.of(relation.database).load(relation))
         except NotIcebergError as exc:
             raise FreshnessError(str(relation), f"it is not an Iceberg table of `{exc.catalog}`") from exc
+        except ForeignCatalogError as exc:
+            where = f"`{exc.database}`, which the profile does not state under `catalogs:`"
+            raise FreshnessError(str(relation), f"it is in the catalog {where}") from exc
         try:
             return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
         except OverflowError as exc:

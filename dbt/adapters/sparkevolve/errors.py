@@ -106,11 +106,11 @@ class NotIcebergError(SparkEvolveError):
         catalog: the name of the catalog.
     """
 
-    def __init__(self, relation: str, catalog: str) -> None:
+    def __init__(self, relation: str, catalog: str, setting: str = "catalog_properties") -> None:
         super().__init__(
             f"{relation} is not a table of the Iceberg catalog `{catalog}`. Either it has another format "
             "(an incremental model needs `file_format: iceberg`; move or drop the table that is there), "
-            "or `catalog_properties` of the profile name another catalog than the one that Spark uses "
+            f"or `{setting}` of the profile name another catalog than the one that Spark uses "
             "(`dbt debug` tells). Nothing was written."
         )
         self.relation = relation
@@ -154,33 +154,39 @@ class UnreadableTableError(SparkEvolveError):
 
 
 class ForeignCatalogError(SparkEvolveError):
-    """Something that only the profile's catalog can do, asked of a relation in another one.
+    """Something that takes PyIceberg, asked of a relation in a catalog of which the profile says nothing.
 
     Attributes:
         relation: its rendered name.
         database: the name of its catalog, as it is written.
-        catalog: the name of the profile's catalog.
+        stated: the names of the catalogs that the profile states, its own first.
     """
 
-    def __init__(self, relation: str, database: str, catalog: str) -> None:
-        if database.strip(' `"').lower() == catalog.lower():
+    def __init__(self, relation: str, database: str, stated: Sequence[str]) -> None:
+        bare = database.strip(' `"')
+        spelled = [name for name in stated if name.lower() == bare.lower()]
+        if spelled:
             remedy = (
-                f"Write `{catalog}`, as the profile does: Spark tells the names of catalogs apart by case."
+                f"Write `{spelled[0]}`, as the profile does: Spark tells the names of catalogs apart by case."
             )
         else:
+            where = (
+                "if it is the Hive metastore that Spark's own catalog keeps its tables in"
+                if bare == "spark_catalog"
+                else "with PyIceberg's properties of it"
+            )
             remedy = (
-                "Leave `database` out (or a snapshot's `target_database`, or what your macro "
-                "`generate_database_name` returns), or run this with a target of the profile whose `catalog` "
-                f"is {database!r}."
+                f"State `{bare}` under `catalogs:` in the profile, {where}, or leave `database` out (or a "
+                "snapshot's `target_database`, or what your macro `generate_database_name` returns)."
             )
         super().__init__(
-            f"{relation} is in the catalog {database!r}, and the profile's is {catalog!r}: incremental "
-            "models and snapshots, and what looks at the history of their tables, work in the profile's "
-            f"catalog. {remedy} Nothing was read or written."
+            f"{relation} is in the catalog {database!r}, and the profile states "
+            f"{', '.join(map(repr, stated))}: incremental models and snapshots, and what looks at the "
+            f"history of their tables, need one that it states. {remedy} Nothing was read or written."
         )
         self.relation = relation
         self.database = database
-        self.catalog = catalog
+        self.stated = tuple(stated)
 
 
 class MovedCatalogError(SparkEvolveError):
@@ -239,10 +245,10 @@ class StagedBatchGoneError(SparkEvolveError):
         catalog: the name of the catalog.
     """
 
-    def __init__(self, relation: str, catalog: str) -> None:
+    def __init__(self, relation: str, catalog: str, setting: str = "catalog_properties") -> None:
         super().__init__(
             f"The staged batch {relation} is not in the Iceberg catalog `{catalog}`. Either somebody has "
-            "dropped it while the model ran, or `catalog_properties` of the profile name another catalog "
+            f"dropped it while the model ran, or `{setting}` of the profile name another catalog "
             "than the one that Spark uses (`dbt debug` tells). Nothing was loaded from it: run the model "
             "again."
         )
@@ -1079,14 +1085,20 @@ class CatalogUnavailableError(SparkEvolveError):
     """
 
     def __init__(
-        self, catalog: str, address: str, reason: str, undone: str = "", waited_seconds: float = 0
+        self,
+        catalog: str,
+        address: str,
+        reason: str,
+        undone: str = "",
+        waited_seconds: float = 0,
+        setting: str = "catalog_properties",
     ) -> None:
         waited = waited_seconds >= 1
         super().__init__(
             f"The Iceberg catalog `{catalog}` at {address} cannot be reached: {reason}"
             + (f", for {waited_seconds:.0f} s now. " if waited else ". ")
             + (f"{undone.rstrip('.')}. " if undone else "")
-            + "See to it that it runs, and that `catalog_properties` of the profile name it; then run again."
+            + f"See to it that it runs, and that `{setting}` of the profile name it; then run again."
             + (" `catalog_timeout` is how long a run waits for it." if waited else "")
         )
         self.catalog = catalog

@@ -33,6 +33,7 @@ from dbt.adapters.sparkevolve.documentation import Documentation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.restore import Restored
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
@@ -44,6 +45,7 @@ from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
 from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
+from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import (
     ICEBERG,
@@ -62,8 +64,8 @@ if TYPE_CHECKING:
     import agate
 
 logger = AdapterLogger("SparkEvolve")
-# What PyIceberg takes part in, which knows the profile's catalog only.
-_IN_PROFILES_CATALOG = ("incremental", "snapshot")
+# What PyIceberg takes part in, which knows the catalogs that the profile states.
+_IN_STATED_CATALOGS = ("incremental", "snapshot")
 _NOTHING: Any = Nothing()
 
 
@@ -107,16 +109,21 @@ class SparkEvolveAdapter(SparkAdapter):
         credentials: SparkEvolveCredentials = config.credentials
         # `dbt debug` hands over a profile without a project.
         credentials.set_base_dir(Path(getattr(config, "project_root", None) or Path.cwd()))
-        self.catalog = IcebergCatalog(
-            credentials.catalog_settings(), self.connections.cancellation, credentials.catalog_timeout
+        self.catalogs = Catalogs(
+            [
+                IcebergCatalog(settings, self.connections.cancellation, credentials.catalog_timeout)
+                for settings in credentials.all_catalog_settings()
+            ]
         )
-        self.connections.watch_catalog(self.catalog.check, self.catalog.check_after)
+        self.connections.watch_catalogs(self.catalogs)
         self._spark = AdapterSpark(self)
-        self.catalog.commit_in(
-            SparkCommits(self.connections, credentials, self._spark, self.clauses().string_literal)
+        literal = self.clauses().string_literal
+        self.catalogs.commit_in(
+            lambda name: SparkCommits(self.connections, credentials, name, self._spark, literal)
         )
-        self._listing = listing.Listing(self.catalog, self._spark)
-        self._documentation = Documentation(self.catalog, self._described)
+        self._listing = listing.Listing(self.catalogs, self._spark)
+        self._documentation = Documentation(self.catalogs, self._described)
+        self._put_off = SchemasPutOff(self.catalogs.own.name)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
         # `dbt debug` has no variables of a project.
@@ -134,19 +141,17 @@ class SparkEvolveAdapter(SparkAdapter):
         """Check a node's configuration, and begin to note what the node has to give back.
 
         Raises:
-            ForeignCatalogError: the node would be built in another catalog, where it cannot be.
+            ForeignCatalogError: the node would be built in a catalog in which it cannot be.
+            CatalogUnavailableError: its catalog was away when the run began, and still is.
             ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
             SettingsConflictError: settings contradict each other.
             ModelSettingsError: there is more than one of these.
             VariableError: a variable of the run is neither true nor false.
         """
         model = config.model
-        if model.config.materialized in _IN_PROFILES_CATALOG and model.database not in (
-            None,
-            self.catalog.name,
-        ):
-            relation = self.Relation.create(model.database, model.schema, model.alias)
-            raise ForeignCatalogError(str(relation), str(model.database), self.catalog.name)
+        relation = self.Relation.create(model.database, model.schema, model.alias)
+        if model.config.materialized in _IN_STATED_CATALOGS and not self.catalogs.has(model.database):
+            raise ForeignCatalogError(str(relation), str(model.database), self.catalogs.names)
         if str(model.resource_type) in ("model", "snapshot", "seed"):
             # Macros ask for them too; errors of macros come with a list of macros.
             for variable in KNOWN:
@@ -157,18 +162,22 @@ class SparkEvolveAdapter(SparkAdapter):
             renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}
             values = ChainMap(renamed, model.config) if renamed.get("partition_by") else model.config
             model_config.check(model.unique_id, given, fields, values)
+        for schema in self._put_off.of(relation):
+            self._make_schema(schema)
+            self._put_off.made(schema)
         # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
         is_continued = getattr(model, "previous_batch_results", None) is not None
         # dbt's id is `model.<project>.<name>`.
         name = str(model.unique_id).split(".", 2)[-1]
-        return begin_node(Node(name, is_continued=is_continued))
+        return begin_node(Node(name, model.database, is_continued=is_continued))
 
     def post_model_hook(self, config: Any, context: Node) -> None:
         """Clean up after a node, and say in its error, if it has one, what had been done."""
         exc = sys.exc_info()[1]
         end_node()
-        DeadLetters(self.catalog, self._spark, context).give_back(exc)
-        Batches(self.catalog, self, context).give_back()
+        catalog = self.catalogs.of(context.database)
+        DeadLetters(catalog, self._spark, context).give_back(exc)
+        Batches(catalog, self, context).give_back()
         explained = context.explained(exc) if isinstance(exc, Exception) else exc
         if explained is not None and explained is not exc:
             raise explained from exc
@@ -204,37 +213,39 @@ class SparkEvolveAdapter(SparkAdapter):
             getattr(self.get_macro_resolver(), "macros", {}),
             self._unchecked_variables,
             self._project_folders,
+            self.catalogs.has,
         )
 
     @available.parse(lambda: _NOTHING)
     def queries(self) -> Queries:
         """Return what asks Spark for the columns of a query."""
-        return Queries(self._spark, self.catalog.capabilities.reads_types, running_node())
+        return Queries(self._spark, self._catalog_of_node().capabilities.reads_types, running_node())
 
     @available.parse(lambda: _NOTHING)
     def batches(self) -> Batches:
         """Return what names the staged batches of this node."""
-        return Batches(self.catalog, self, running_node())
+        return Batches(self._catalog_of_node(), self, running_node())
 
-    @available.parse(lambda: _NOTHING)
-    def load_runner(self) -> LoadRunner:
-        """Return what loads the node's batches into its table."""
-        return LoadRunner(self.catalog, self._spark, running_node(), self._shared)
+    @available.parse(lambda *a, **k: _NOTHING)
+    def load_runner(self, relation: SparkEvolveRelation | None = None) -> LoadRunner:
+        """Return what loads batches into a table: the one that a run-operation is about, or the node's."""
+        catalog = self.catalogs.of(relation.database) if relation else self._catalog_of_node()
+        return LoadRunner(catalog, self._spark, running_node(), self._shared)
 
     @available.parse(lambda: _NOTHING)
     def preview(self) -> Preview:
         """Return what says what a run would do."""
-        return Preview(self.catalog, self.queries(), running_node())
+        return Preview(self._catalog_of_node(), self.queries(), running_node())
 
     @available.parse(lambda: Clauses(_NOTHING, _NOTHING, _NOTHING.convert_type))
     def clauses(self) -> Clauses:
         """Return what writes a configuration into SQL."""
-        return Clauses(self._spark, self.catalog, self.convert_type)
+        return Clauses(self._spark, self.catalogs, self.convert_type)
 
     @available.parse(lambda: _NOTHING)
     def operations(self) -> Operations:
         """Return what run-operations ask first: their arguments, and the node that one is about."""
-        return Operations(self.catalog.name, getattr(self.get_macro_resolver(), "disabled", {}))
+        return Operations(self.catalogs.own.name, getattr(self.get_macro_resolver(), "disabled", {}))
 
     @available.parse_none
     def current_relation(self, relation: SparkEvolveRelation) -> BaseRelation | None:
@@ -256,12 +267,12 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda *a, **k: [])
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
         """Return all schemas that a table has had, oldest first; see ``IcebergCatalog.schema_history``."""
-        return self.catalog.schema_history(relation)
+        return self.catalogs.of(relation.database).schema_history(relation)
 
     @available.parse_none
     def restore_column(self, node: NamedNode, arguments: Mapping[str, Any], plan_only: bool) -> Restored:
         """Put a column of a node's table that somebody dropped back under its old field id."""
-        return self.catalog.restore_column(
+        return self.catalogs.of(node.relation.database).restore_column(
             node.relation,
             arguments["column"],
             arguments["field_id"],
@@ -290,7 +301,7 @@ class SparkEvolveAdapter(SparkAdapter):
         retries = SETTINGS["commit_retries"].value(own_first(config, node), node)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        stored = self.catalog.set_docs(relation, comment, docs, retries)
+        stored = self.catalogs.of(relation.database).set_docs(relation, comment, docs, retries)
         running_node().note_changes(stored)
 
     @available.parse_none
@@ -344,19 +355,23 @@ class SparkEvolveAdapter(SparkAdapter):
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
         """Return a relation; without ``database`` it is looked for in the profile's catalog."""
         found: BaseRelation | None = BaseAdapter.get_relation(
-            self, database or self.catalog.name, schema, identifier
+            self, database or self.catalogs.own.name, schema, identifier
         )
         return found
 
     def list_schemas(self, database: str) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
 
+        Of a catalog that is away there are none: only the nodes in it fail.
+
         Raises:
-            ForeignCatalogError: the name is that of the profile's catalog in other letters.
+            ForeignCatalogError: the name is that of a catalog of the profile in other letters.
         """
-        self._listing.check_name_of_catalog(database)
-        schemas: list[str] = super().list_schemas(database)
-        return schemas
+        self.catalogs.check_name(database)
+        found: list[str] = []
+        with self._put_off.outages():
+            found += super().list_schemas(database)
+        return found
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema."""
@@ -374,9 +389,15 @@ class SparkEvolveAdapter(SparkAdapter):
     def create_schema(self, relation: BaseRelation) -> None:
         """Make a schema, and those that it lies in, unless they are there.
 
+        If its catalog is away, that is put off until the first node in it begins.
+
         Raises:
             SchemaNameError: its name does not say where it is to be.
         """
+        with self._put_off.outages(relation):
+            self._make_schema(relation)
+
+    def _make_schema(self, relation: BaseRelation) -> None:
         for above in self._listing.schemas_above(relation):
             super().create_schema(above)
         super().create_schema(relation)
@@ -474,6 +495,21 @@ class SparkEvolveAdapter(SparkAdapter):
         modified = self._documentation.last_modified(source)
         return self._create_freshness_response(modified, datetime.now(timezone.utc))
 
+    def set_relations_cache(
+        self, relation_configs: Any, clear: bool = False, required_schemas: set[BaseRelation] | None = None
+    ) -> None:
+        """List schemas before anything runs: those of the profile's own catalog.
+
+        dbt lists those of all nodes, selected or not. The others are listed when a node first asks.
+        """
+        own = (None, self.catalogs.own.name)
+        configs = [config for config in relation_configs if config.database in own]
+        required = {schema for schema in required_schemas or () if schema.database in own}
+        super().set_relations_cache(configs, clear, required)
+
+    def _catalog_of_node(self) -> IcebergCatalog:
+        return self.catalogs.of(running_node().database)
+
     def _make_match_kwargs(self, database: str, schema: str, identifier: str) -> dict[str, str]:
         """Look for a name as it is written, quoted or not: Spark hands it to the catalog as it is."""
         parts = {"database": database, "schema": schema, "identifier": identifier}
@@ -485,26 +521,38 @@ class SparkEvolveAdapter(SparkAdapter):
         return names.quote(identifier)
 
     def debug_query(self) -> None:
-        """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalog as Spark.
+        """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalogs as Spark.
 
         Raises:
-            DbtRuntimeError: what one makes, the other does not see.
+            DbtRuntimeError: what one makes, the other does not see; it names each catalog that is so.
         """
+        problems: list[DbtRuntimeError] = []
+        for catalog in self.catalogs.all:
+            try:
+                self._probe(catalog)
+            except DbtRuntimeError as exc:
+                problems.append(exc)
+        if len(problems) > 1:
+            raise DbtRuntimeError("\n".join(str(exc.msg) for exc in problems)) from problems[0]
+        for problem in problems:
+            raise problem
+
+    def _probe(self, catalog: IcebergCatalog) -> None:
         probe = self.Relation.create(
-            database=self.catalog.name, schema=f"sparkevolve_debug_{uuid.uuid4().hex[:12]}"
+            database=catalog.name, schema=f"sparkevolve_debug_{uuid.uuid4().hex[:12]}"
         ).without_identifier()
-        can = self.catalog.capabilities
-        logger.info(f"  catalog `{self.catalog.name}`: {can.kind.value}")
+        can = catalog.capabilities
+        logger.info(f"  catalog `{catalog.name}`: {can.kind.value}")
         for fact in can.facts:
             logger.info(f"    {fact}")
         self.execute(f"create schema {probe}")
         try:
-            if not self.catalog.namespace_exists(str(probe.schema)):
+            if not catalog.namespace_exists(str(probe.schema)):
+                stated = catalog.stated_by
                 raise DbtRuntimeError(
-                    f"Spark's catalog `{self.catalog.name}` is not the one that `catalog_properties` of the "
+                    f"Spark's catalog `{catalog.name}` is not the one that `{stated}` of the "
                     f"profile describe: PyIceberg does not see a schema that Spark has just made ({probe}). "
-                    "Make `catalog_properties` say what the server's spark.sql.catalog."
-                    f"{self.catalog.name}.* settings say."
+                    f"Make `{stated}` say what the server's spark.sql.catalog.{catalog.name}.* settings say."
                 )
         finally:
             self.execute(f"drop schema {probe}")

@@ -8,10 +8,10 @@ from dbt.adapters.contracts.relation import RelationType
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError, SchemaNameError, UnreadableTableError
-from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.errors import SchemaNameError, UnreadableTableError
 from dbt.adapters.sparkevolve.evolution.types import type_text
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.messages import has_nothing_to_list
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, namespace, schema_name, schema_problem
 from dbt.adapters.sparkevolve.spark.interface import Spark
@@ -21,31 +21,21 @@ class Listing:
     """Says what there is, and changes nothing.
 
     Args:
-        catalog: the profile's catalog.
+        catalogs: the catalogs that the profile states.
         spark: Spark, which knows of other catalogs and of what is no Iceberg table.
     """
 
-    def __init__(self, catalog: IcebergCatalog, spark: Spark) -> None:
-        self._catalog = catalog
+    def __init__(self, catalogs: Catalogs, spark: Spark) -> None:
+        self._catalogs = catalogs
         self._spark = spark
-
-    def check_name_of_catalog(self, database: str) -> None:
-        """See whether a name means the profile's catalog, or another one.
-
-        Raises:
-            ForeignCatalogError: the name is that of the profile's catalog in other letters.
-        """
-        bare = database.strip("`")
-        if bare != self._catalog.name and bare.lower() == self._catalog.name.lower():
-            raise ForeignCatalogError(names.quote(bare), bare, self._catalog.name)
 
     def relations(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, with three questions however many there are."""
         schema, catalog = str(schema_relation.schema), schema_relation.database
+        iceberg = self._catalogs.of(catalog).table_names(schema)
         where = str(schema_relation.without_identifier())
         listed = self._names_shown(f"show tables in {where}")
         views = self._views_shown(schema_relation)
-        iceberg = self._catalog.table_names(schema) if catalog == self._catalog.name else frozenset()
         return [
             SparkEvolveRelation.create(
                 database=catalog,
@@ -75,7 +65,7 @@ class Listing:
             return view, None
         iceberg = relation.replace(type=RelationType.Table, is_iceberg=True)
         try:
-            table = self._catalog.find(relation)
+            table = self._catalogs.of(relation.database).find(relation)
         except UnreadableTableError:
             return iceberg, None
         if table is not None:
@@ -97,8 +87,7 @@ class Listing:
 
     def _views_shown(self, schema_relation: BaseRelation, pattern: str = "") -> frozenset[str]:
         """Return the names of views, without a question where there can be none."""
-        catalog = self._catalog
-        if schema_relation.database in (None, catalog.name) and not catalog.capabilities.has_views:
+        if not self._catalogs.of(schema_relation.database).capabilities.has_views:
             return frozenset()
         return self._names_shown(f"show views in {schema_relation.without_identifier()}{pattern}")
 
@@ -118,7 +107,7 @@ class Listing:
         DESCRIBE, which everything else has to make do with, cuts long struct types off and ends at a
         name that begins with ``#``.
         """
-        table = self._catalog.find_readable(relation)
+        table = self._catalogs.of(relation.database).find_readable(relation)
         if table is None:
             return None
         return [
@@ -135,24 +124,26 @@ class Listing:
         schema = str(relation.schema)
         levels = namespace(schema)
         catalogs = (levels[0],) if len(levels) > 1 and self._is_catalog(levels[0]) else ()
-        can = self._catalog.capabilities
+        catalog = self._catalogs.of(relation.database)
+        can = catalog.capabilities
         problem = schema_problem(
             schema,
-            self._catalog.name,
+            catalog.name,
             catalogs,
             kind=can.kind.value,
             is_nested=can.has_nested_schemas,
             takes_name=can.takes_name,
+            is_own=catalog is self._catalogs.own,
         )
-        if problem and relation.database in (None, self._catalog.name):
-            raise SchemaNameError(schema, self._catalog.name, problem)
+        if problem and self._catalogs.has(relation.database):
+            raise SchemaNameError(schema, catalog.name, problem)
         for end in range(1, len(levels)):
             yield SparkEvolveRelation.create(relation.database, schema_name(levels[:end]))
 
     def nested_schema_exists(self, database: str | None, schema: str) -> bool | None:
         """Tell whether there is a nested schema, which no list of schemas has; None of one that is not."""
-        if len(namespace(schema)) > 1 and database in (None, self._catalog.name):
-            return self._catalog.namespace_exists(schema)
+        if len(namespace(schema)) > 1 and self._catalogs.has(database):
+            return self._catalogs.of(database).namespace_exists(schema)
         return None
 
     def _is_catalog(self, name: str) -> bool:

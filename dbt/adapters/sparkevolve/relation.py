@@ -82,16 +82,18 @@ def schema_problem(
     kind: str,
     is_nested: bool,
     takes_name: Callable[[str], bool] = lambda name: True,
+    is_own: bool = True,
 ) -> str:
     """Return why nothing can be built in a schema of this name; empty if something can.
 
     Args:
         schema: its name.
-        catalog: the name of the profile's catalog.
+        catalog: the name of the catalog that it is to be in.
         catalogs: names of all catalogs that Spark is known to have.
-        kind: what kind of catalog the profile's is, for people.
+        kind: what kind of catalog that is, for people.
         is_nested: whether schemas can lie in schemas there.
         takes_name: tells whether one can have a name.
+        is_own: whether it is the profile's own.
     """
     levels = namespace(schema)
     if not schema:
@@ -110,12 +112,14 @@ def schema_problem(
     if len(levels) == 1:
         return ""
     first, rest = levels[0], schema_name(levels[1:])
+    what = "the profile's catalog" if is_own else "the model's catalog"
     if first.lower() == catalog.lower():
-        return f"{first!r} is the profile's catalog, which `catalog` names. Write {rest!r}."
+        named_by = "`catalog`" if is_own else "`database`"
+        return f"{first!r} is {what}, which {named_by} names. Write {rest!r}."
     if first in catalogs or first == "spark_catalog":
         return (
-            f"{first!r} is a catalog of Spark. Write {rest!r} to build in the profile's catalog, which is "
-            f"{catalog!r}; another one is the `catalog` of another target."
+            f"{first!r} is a catalog of Spark. Write {rest!r} to build in {what}, which is {catalog!r}; "
+            "another one is named by `database` or `target_database`, and stated under `catalogs`."
         )
     if not is_nested:
         return f"this catalog ({kind}) has no schemas inside schemas. Write a name without a dot."

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -119,7 +119,7 @@ class CatalogAccess:
                 "PyIceberg's configuration (.pyiceberg.yaml, or variables PYICEBERG_CATALOG__"
                 f"{settings.name.upper()}__…) has settings for a catalog `{settings.name}`: "
                 f"{', '.join(sorted(elsewhere))}. They are not used, since Spark would not see them. Put "
-                "what is needed into `catalog_properties` of the profile, such as with env_var()."
+                f"what is needed into `{settings.place.setting}` of the profile, such as with env_var()."
             )
         if settings.differences:
             warn(settings.differences)
@@ -183,7 +183,7 @@ class CatalogAccess:
         self.refuse_foreign(relation)
         table = self.find(relation)
         if table is None:
-            raise NotIcebergError(str(relation), self.name)
+            raise NotIcebergError(str(relation), self.name, self.settings.place.setting)
         return table
 
     def refuse_foreign(self, relation: BaseRelation) -> None:
@@ -193,7 +193,7 @@ class CatalogAccess:
             ForeignCatalogError: it is in another one.
         """
         if relation.database not in (None, self.name):
-            raise ForeignCatalogError(str(relation), str(relation.database), self.name)
+            raise ForeignCatalogError(str(relation), str(relation.database), (self.name,))
 
     def find(self, relation: BaseRelation) -> Table | None:
         """Return the table, or None if the catalog has no such table: a view, another format, or nothing.
@@ -276,6 +276,43 @@ def said_endpoints(catalog: Catalog) -> frozenset[str] | None:
     if found - VIEW_ENDPOINTS == DEFAULT_ENDPOINTS:
         return None
     return frozenset(map(str, found))
+
+
+class UnstatedAccess(CatalogAccess):
+    """A catalog of Spark's of which the profile says nothing: PyIceberg finds nothing there."""
+
+    def __init__(self, settings: CatalogSettings, stated: Sequence[str]) -> None:
+        """Know its name only.
+
+        Args:
+            settings: the name.
+            stated: the names of the catalogs that the profile states, its own first.
+        """
+        super().__init__(settings, Cancellation(), 0)
+        self._stated = stated
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What most catalogs can do: nothing is known of this one, and Spark says what it cannot do."""
+        return capabilities_of({"type": "sql"})
+
+    def check(self) -> None:
+        """Ask nobody."""
+
+    def check_after(self, error: Exception) -> None:
+        """Ask nobody."""
+
+    def refuse_foreign(self, relation: BaseRelation) -> None:
+        """See ``CatalogAccess``: no relation is in a catalog that can be reached."""
+        raise ForeignCatalogError(str(relation), self.name, self._stated)
+
+    def find(self, relation: BaseRelation) -> Table | None:
+        """Return nothing: Spark has to be asked."""
+        return None
+
+    def table_names(self, schema: str) -> frozenset[str]:
+        """Return nothing: Spark has to be asked."""
+        return frozenset()
 
 
 def _give_each_thread_a_connection(catalog: Catalog) -> None:

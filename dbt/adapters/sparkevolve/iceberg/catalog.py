@@ -1,4 +1,4 @@
-"""The tables of the profile's Iceberg catalog: the one door to this room, for whoever runs a load or lists.
+"""The tables of an Iceberg catalog: the one door to this room, for whoever runs a load or lists.
 
 What is behind it: ``access`` (how the catalog is reached), ``base`` (what a run starts from), ``columns``
 (changes of columns and descriptions), ``publication`` (how rows become visible), ``purge``.
@@ -77,6 +77,11 @@ class IcebergCatalog:
     def capabilities(self) -> Capabilities:
         """What it can do; a REST catalog is opened for that."""
         return self.access.capabilities
+
+    @property
+    def stated_by(self) -> str:
+        """The setting of the profile that has the catalog's properties."""
+        return self.access.settings.place.setting
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.
@@ -164,7 +169,7 @@ class IcebergCatalog:
         """
         table = self.find(relation)
         if table is None:
-            raise StagedBatchGoneError(str(relation), self.name)
+            raise StagedBatchGoneError(str(relation), self.name, self.stated_by)
         if table.current_snapshot() is None and table.metadata.snapshots:
             raise HiddenBatchError(str(relation))
         return StagedBatch(table, bookkeeping)

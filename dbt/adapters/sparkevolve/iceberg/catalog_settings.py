@@ -28,6 +28,8 @@ from dbt.adapters.sparkevolve.suggestions import did_you_mean
 # How long one side waits for the other's lock on a shared SQLite file.
 BUSY_SECONDS = 60
 
+CATALOG_PROPERTIES = "catalog_properties"
+CATALOGS = "catalogs"
 _SIDES = (PYICEBERG_ALONE, SPARK_ALONE)
 
 # PyIceberg's `type` -> the `type` of Iceberg's Spark catalog.
@@ -38,6 +40,37 @@ JDBC_DRIVERS = {
     "sqlite": "org.xerial:sqlite-jdbc:3.50.3.0",
     "postgresql": "org.postgresql:postgresql:42.7.7",
 }
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a profile states a catalog, for errors to say so.
+
+    Attributes:
+        name: the catalog's name.
+        setting: the setting of the profile that has its properties.
+    """
+
+    name: str
+    setting: str = CATALOG_PROPERTIES
+
+    @classmethod
+    def of_further(cls, name: str) -> "Place":
+        """Return the place of a catalog beside the profile's own."""
+        return cls(name, f"{CATALOGS}.{name}")
+
+    @property
+    def is_further(self) -> bool:
+        """Whether it is a catalog beside the profile's own."""
+        return self.setting != CATALOG_PROPERTIES
+
+    def __str__(self) -> str:
+        """Return the place as an error begins with it."""
+        return f"`{self.setting}`" + ("" if self.is_further else f" of the catalog `{self.name}`")
+
+    def error(self, text: str) -> ProfileError:
+        """Return the error whose text goes on after the place."""
+        return ProfileError(self.setting, f"{self} {text}")
 
 
 @dataclass(frozen=True)
@@ -59,6 +92,7 @@ class CatalogSettings:
         lacking_spark: the same that Spark would have to have.
         lacking_pyiceberg: the same of PyIceberg.
         unknown: what neither is known to read.
+        place: where the profile states it.
     """
 
     name: str
@@ -75,11 +109,21 @@ class CatalogSettings:
     lacking_spark: tuple[str, ...] = ()
     lacking_pyiceberg: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    place: Place = field(default=Place(""), repr=False, compare=False)
 
     @property
     def kind(self) -> str:
         """PyIceberg's type of the catalog, in lower case."""
         return str(self.pyiceberg["type"]).lower()
+
+    @property
+    def asks_for_aws_credentials(self) -> bool:
+        """Whether Spark looks for AWS's credentials where its Java has them."""
+        said = ("client.credentials-provider", "s3.access-key-id")
+        prefix = f"spark.sql.catalog.{self.name}"
+        return "iceberg-aws-bundle" in self.bundles and not any(
+            f"{prefix}.{key}" in self.spark for key in said
+        )
 
     @property
     def takes_locks(self) -> bool:
@@ -101,7 +145,7 @@ class CatalogSettings:
         if not parts:
             return ""
         return (
-            f"`catalog_properties` of the catalog `{self.name}` do not reach Spark and PyIceberg alike. "
+            f"{self.place} do not reach Spark and PyIceberg alike. "
             f"{' '.join(parts)} `dbt debug` tells whether both see one catalog."
         )
 
@@ -120,12 +164,10 @@ class CatalogSettings:
             if names
         ]
         if parts:
-            raise ProfileError(
-                "catalog_properties",
-                f"`catalog_properties` of the catalog `{self.name}` cannot be said to both sides: one would "
-                f"be denied what the other may do, or look elsewhere. {' '.join(parts)} Leave it out, or say "
-                "what each side gets by itself in the mappings `pyiceberg` and `spark` of "
-                "`catalog_properties`.",
+            raise self.place.error(
+                "cannot be said to both sides: one would be denied what the other may do, or look elsewhere. "
+                f"{' '.join(parts)} Leave it out, or say what each side gets by itself in the mappings "
+                f"`pyiceberg` and `spark` of `{self.place.setting}`."
             )
 
     def prepare(self) -> None:
@@ -151,36 +193,39 @@ class CatalogSettings:
                 embedded.check_location(folder, connection)
 
 
-def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> CatalogSettings:
+def resolve(
+    name: str, properties: Mapping[str, Any], base_dir: Path, place: Place | None = None
+) -> CatalogSettings:
     """Return the settings of the catalog ``name``.
 
     Args:
-        name: the profile's ``catalog``.
-        properties: the profile's ``catalog_properties``; empty means the embedded catalog.
+        name: the profile's ``catalog``, or a name under its ``catalogs``.
+        properties: what the profile has there; empty means the embedded catalog.
         base_dir: the folder in which ``.sparkevolve`` lies; the dbt project's.
+        place: where the profile states it; None for ``catalog_properties``.
 
     Raises:
         ProfileError: the properties do not describe a catalog that both sides can share.
     """
+    place = place or Place(name)
     if not properties:
-        return _embedded(name, base_dir / embedded.FOLDER)
-    alone = {side: _said_alone(name, side, properties.get(side)) for side in _SIDES}
-    given = _given(name, {key: value for key, value in properties.items() if key not in _SIDES})
+        return _embedded(place, base_dir / embedded.FOLDER)
+    alone = {side: _said_alone(place, side, properties.get(side)) for side in _SIDES}
+    given = _given(place, {key: value for key, value in properties.items() if key not in _SIDES})
     kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
-        raise ProfileError(
-            "catalog_properties",
-            f"`catalog_properties` of the catalog `{name}` has the type {given.get('type')!r}, and Spark and "
-            f"PyIceberg can share one of: {', '.join(_SPARK_TYPES)}. Set `type`, or leave "
-            "`catalog_properties` out for the embedded catalog under ./.sparkevolve.",
+        without = f"leave `{place.setting}` {'empty' if place.is_further else 'out'}"
+        raise place.error(
+            f"has the type {given.get('type')!r}, and Spark and PyIceberg can share one of: "
+            f"{', '.join(_SPARK_TYPES)}. Set `type`, or {without} for the embedded catalog under "
+            "./.sparkevolve."
         )
     if "py-catalog-impl" in given:
-        raise ProfileError(
-            "catalog_properties",
-            f"`catalog_properties` of the catalog `{name}` have `type` and `py-catalog-impl`: PyIceberg "
-            "takes one of them, and Spark knows no class of Python. Leave `py-catalog-impl` out.",
+        raise place.error(
+            "have `type` and `py-catalog-impl`: PyIceberg takes one of them, and Spark knows no class of "
+            "Python. Leave `py-catalog-impl` out."
         )
-    settings = _sql(name, given) if kind == "sql" else _settings(name, kind, translate(kind, given), given)
+    settings = _sql(place, given) if kind == "sql" else _settings(place, kind, translate(kind, given), given)
     if not any(alone.values()):
         return settings
     of_spark = {f"spark.sql.catalog.{name}.{key}": value for key, value in alone[SPARK_ALONE].items()}
@@ -195,7 +240,7 @@ def resolve(name: str, properties: Mapping[str, Any], base_dir: Path) -> Catalog
     )
 
 
-def _said_alone(name: str, side: str, said: Any) -> dict[str, Any]:
+def _said_alone(place: Place, side: str, said: Any) -> dict[str, Any]:
     """Return what one side alone gets, as it gets it.
 
     Raises:
@@ -205,9 +250,9 @@ def _said_alone(name: str, side: str, said: Any) -> dict[str, Any]:
         return {}
     if not isinstance(said, Mapping):
         raise ProfileError(
-            "catalog_properties",
-            f"`{side}` in `catalog_properties` of the catalog `{name}` is no mapping: it has the properties "
-            "that this side alone gets, each on a line of its own.",
+            place.setting,
+            f"`{side}` in {place} is no mapping: it has the properties that this side alone gets, each on a "
+            "line of its own.",
         )
     return {
         str(key): value if isinstance(value, Mapping) else property_text(value)
@@ -216,7 +261,7 @@ def _said_alone(name: str, side: str, said: Any) -> dict[str, Any]:
     }
 
 
-def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _given(place: Place, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the properties as texts, but for those that are mappings.
 
     Raises:
@@ -227,73 +272,77 @@ def _given(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
         key = str(key)
         meant = near_miss(key)
         if meant is not None:
-            raise ProfileError(
-                "catalog_properties",
-                f"`catalog_properties` of the catalog `{name}` has `{key}`, which neither Spark nor "
-                f"PyIceberg reads. {did_you_mean(meant)}",
-            )
+            raise place.error(f"has `{key}`, which neither Spark nor PyIceberg reads. {did_you_mean(meant)}")
         if value is None:
             continue
         first = key.partition(".")[0]
         if first in MAPPINGS and key != "auth.session-timeout-ms":
             if key != first or not isinstance(value, Mapping):
                 raise ProfileError(
-                    "catalog_properties",
-                    f"`{key}` in `catalog_properties` of the catalog `{name}` has another form than "
-                    f"PyIceberg reads: `{first}` is a mapping, such as {MAPPINGS[first]}.",
+                    place.setting,
+                    f"`{key}` in {place} has another form than PyIceberg reads: `{first}` is a mapping, such "
+                    f"as {MAPPINGS[first]}.",
                 )
             given[key] = value
         elif isinstance(value, (Mapping, list, tuple)):
             raise ProfileError(
-                "catalog_properties",
-                f"`{key}` in `catalog_properties` of the catalog `{name}` is a "
-                f"{'mapping' if isinstance(value, Mapping) else 'list'}, and Spark and PyIceberg read a text "
-                f"there. Write its parts as `{key}.…: …`, each on a line of its own.",
+                place.setting,
+                f"`{key}` in {place} is a {'mapping' if isinstance(value, Mapping) else 'list'}, and Spark "
+                f"and PyIceberg read a text there. Write its parts as `{key}.…: …`, each on a line of its "
+                "own.",
             )
         else:
             given[key] = property_text(value)
     if "auth" in given and not given["auth"].get("type"):
         raise ProfileError(
-            "catalog_properties",
-            f"`auth` in `catalog_properties` of the catalog `{name}` has no `type`; it is a mapping, such as "
-            f"{MAPPINGS['auth']}.",
+            place.setting,
+            f"`auth` in {place} has no `type`; it is a mapping, such as {MAPPINGS['auth']}.",
         )
     return given
 
 
-def _embedded(name: str, folder: Path) -> CatalogSettings:
+def _embedded(place: Place, folder: Path) -> CatalogSettings:
+    """Return the settings of an embedded catalog.
+
+    Those of a project are in one database, which keeps their tables apart by the catalogs' names, so that it
+    does not matter which of them is the profile's own. Files of further ones have folders of their own: two
+    tables of one name would be in one otherwise.
+    """
     if any(character in str(folder) for character in "?#%"):
         raise ProfileError(
-            "catalog_properties",
+            place.setting,
             f"The embedded catalog cannot lie in {folder}: SQLite's URLs give ?, # and % a meaning of "
-            "their own. Move the project, or set `catalog_properties`.",
+            f"their own. Move the project, or set `{place.setting}`.",
         )
+    warehouse = folder / "warehouse"
+    if place.is_further:
+        # No schema's folder has a dot at its beginning.
+        warehouse /= f".catalog-{place.name}"
     url = URL.create("sqlite", database=str(folder / "catalog.db"))
     return _sql(
-        name,
+        place,
         {
             "type": "sql",
             "uri": url.render_as_string(hide_password=False),
-            "warehouse": f"file://{folder / 'warehouse'}",
+            "warehouse": f"file://{warehouse}",
         },
         is_embedded=True,
     )
 
 
-def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> CatalogSettings:
+def _sql(place: Place, given: dict[str, str], *, is_embedded: bool = False) -> CatalogSettings:
+    name = place.name
     try:
         url = make_url(given.get("uri", ""))
     except (ArgumentError, ValueError):
         # Its text would repeat the URL, and with it a password.
-        raise ProfileError(
-            "catalog_properties",
-            f"`catalog_properties` of the catalog `{name}` needs a SQLAlchemy URL as `uri`, such as "
-            "sqlite:////absolute/path/catalog.db.",
+        raise place.error(
+            "needs a SQLAlchemy URL as `uri`, such as sqlite:////absolute/path/catalog.db."
         ) from None
     database = url.get_backend_name()
     if database not in JDBC_DRIVERS:
         raise ProfileError(
-            "catalog_properties",
+            place.setting,
             f"The SQL catalog `{name}` is in {database}, and Spark and PyIceberg can share one in: "
             f"{', '.join(JDBC_DRIVERS)}.",
         )
@@ -304,7 +353,7 @@ def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> Cata
     if database == "sqlite":
         if not url.database or url.database == ":memory:":
             raise ProfileError(
-                "catalog_properties",
+                place.setting,
                 f"The SQL catalog `{name}` is in the memory of one process, and Spark could not see it: "
                 "give a file in `uri`.",
             )
@@ -317,7 +366,7 @@ def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> Cata
             address = jdbc_address(url)
         except SocketAddressError as exc:
             raise ProfileError(
-                "catalog_properties",
+                place.setting,
                 f"`uri` of the SQL catalog `{name}` names the Unix socket {exc.path}, and Spark's driver of "
                 "PostgreSQL connects to hosts only. Name the host and the port on which the server listens.",
             ) from None
@@ -330,13 +379,14 @@ def _sql(name: str, given: dict[str, str], *, is_embedded: bool = False) -> Cata
     translation.spark = {**translation.spark, "uri": uri, **jdbc}
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
-    settings = _settings(name, "sql", translation, given)
+    settings = _settings(place, "sql", translation, given)
     return replace(
         settings, packages=(JDBC_DRIVERS[database],), sqlite_file=sqlite_file, embedded=is_embedded
     )
 
 
-def _settings(name: str, kind: str, translation: Translation, given: Mapping[str, Any]) -> CatalogSettings:
+def _settings(place: Place, kind: str, translation: Translation, given: Mapping[str, Any]) -> CatalogSettings:
+    name = place.name
     prefix = f"spark.sql.catalog.{name}"
     # `spark_catalog` also holds Spark's own tables, so there Iceberg has to step back for those.
     implementation = "SparkSessionCatalog" if name == "spark_catalog" else "SparkCatalog"
@@ -359,4 +409,5 @@ def _settings(name: str, kind: str, translation: Translation, given: Mapping[str
         lacking_spark=tuple(translation.lacking_spark),
         lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
         unknown=tuple(translation.unknown),
+        place=place,
     )

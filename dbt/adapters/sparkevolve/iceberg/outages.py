@@ -37,6 +37,7 @@ class Watch:
             cancellation: what ends all waiting.
         """
         self._name = settings.name
+        self._setting = settings.place.setting
         self._properties = settings.pyiceberg
         self._is_file = settings.sqlite_file is not None
         self._seconds = seconds
@@ -86,7 +87,8 @@ class Watch:
 
     def error(self, reason: str, undone: str = "", waited: float = 0) -> CatalogUnavailableError:
         """Return the error that says that the catalog is away."""
-        return CatalogUnavailableError(self._name, address(self._properties), reason, undone, waited)
+        where = address(self._properties)
+        return CatalogUnavailableError(self._name, where, reason, undone, waited, self._setting)
 
     def limited(self, call: Callable[[], Result]) -> Result:
         """Return what a call of PyIceberg's returns, whose libraries would wait for a silent server for ever.

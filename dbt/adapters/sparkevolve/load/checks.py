@@ -44,6 +44,7 @@ class Checks:
         macros: all macros of the project by id, as dbt's manifest has them.
         variables: the variables that are given and were not looked at yet, by name.
         folders: returns where the project and its packages are.
+        is_stated: tells whether the profile states a catalog, of which PyIceberg knows then.
     """
 
     def __init__(
@@ -52,11 +53,17 @@ class Checks:
         macros: Mapping[str, Any],
         variables: dict[str, Any] | None = None,
         folders: Callable[[], Iterable[Path]] = lambda: (),
+        is_stated: Callable[[str | None], bool] = lambda database: True,
     ) -> None:
         self._spark = spark
         self._macros = macros
         self._variables = {} if variables is None else variables
         self._folders = folders
+        self._is_stated = is_stated
+
+    def is_in_stated_catalog(self, relation: SparkEvolveRelation) -> bool:
+        """Tell whether a relation is in a catalog that the profile states."""
+        return self._is_stated(relation.database)
 
     def unread_variables(self, graph: Mapping[str, Any]) -> list[str]:
         """Return what to say, once, of variables that look like ours and that nobody reads.

@@ -40,6 +40,7 @@ class Node:
 
     Attributes:
         name: its name, as a run-operation takes it; empty outside of any node.
+        database: the name of its catalog; None for the profile's own.
         staged: the batches that it has staged.
         load: the load that is under way.
         lock: what keeps other threads from loading into the same table.
@@ -60,6 +61,7 @@ class Node:
     """
 
     name: str = ""
+    database: str | None = None
     staged: list[SparkEvolveRelation] = field(default_factory=list)
     load: Load | None = None
     letters: Letters | None = None

@@ -24,6 +24,7 @@ class SparkCommits:
         self,
         connections: SparkEvolveConnectionManager,
         credentials: SparkEvolveCredentials,
+        catalog: str,
         spark: Spark,
         literal: Callable[[str], str],
     ) -> None:
@@ -32,11 +33,12 @@ class SparkCommits:
         Args:
             connections: the connections.
             credentials: the profile.
+            catalog: the name of the tables' catalog.
             spark: runs statements.
             literal: returns a text as one token.
         """
         self._connections = connections
-        self._catalog = str(credentials.catalog)
+        self._catalog = catalog
         self._spark = spark
         self._literal = literal
         self._is_session = credentials.method == SparkConnectionMethod.SESSION

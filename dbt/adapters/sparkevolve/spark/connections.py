@@ -1,10 +1,10 @@
 """Connections to Spark: an in-process session, or a Thrift server."""
 
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
-from typing import Any
+from typing import Any, Protocol
 
 from dbt.adapters.contracts.connection import Connection, ConnectionState, LazyHandle
 from dbt.adapters.events.logging import AdapterLogger
@@ -30,6 +30,22 @@ LONGEST_PAUSE_SECONDS = 10
 _COMMIT = re.compile(r"\s*(/\*.*?\*/)?\s*commit;?\s*", re.DOTALL | re.IGNORECASE)
 
 
+class Watched(Protocol):
+    """The catalogs of the profile.
+
+    Each method raises a ``CatalogUnavailableError`` that names the one that is away.
+    """
+
+    def check_at_start(self) -> None:
+        """See whether the one in which each connection begins answers, unless it has answered before."""
+
+    def check_before(self, sql: str) -> None:
+        """See whether those answer that a statement names, unless they have answered before."""
+
+    def check_after(self, error: Exception, sql: str) -> None:
+        """See whether one is away, after a statement that may have failed for that."""
+
+
 class SparkEvolveConnectionManager(SparkConnectionManager):
     """Opens connections and translates their errors."""
 
@@ -40,16 +56,14 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         self.cancellation = Cancellation()
         self._has_warned = False
         self._has_warned_of_cache = False
-        self._check_catalog: Callable[[], None] = lambda: None
-        self._check_catalog_after: Callable[[Exception], None] = lambda error: None
+        self._catalogs: Watched | None = None
 
-    def watch_catalog(self, check: Callable[[], None], check_after: Callable[[Exception], None]) -> None:
-        """Say how to see whether the catalog is there: before Spark is asked, and after it has failed.
+    def watch_catalogs(self, catalogs: "Watched") -> None:
+        """Say how to see whether the catalogs are there: before Spark is asked, and after it has failed.
 
         Spark itself takes minutes to say that a catalog is away, and says it in Java's words.
         """
-        self._check_catalog = check
-        self._check_catalog_after = check_after
+        self._catalogs = catalogs
 
     def set_connection_name(self, name: str | None = None) -> Connection:
         """Return this thread's connection, which is opened when it is first used, and can be cancelled."""
@@ -93,10 +107,13 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         if _COMMIT.fullmatch(sql):
             connection = self.get_thread_connection()
             return connection, connection.handle.cursor()
+        if self._catalogs is not None:
+            self._catalogs.check_before(sql)
         try:
             sent: tuple[Connection, Any] = super().add_query(sql, *args, **kwargs)
         except StatementError as exc:
-            self._check_catalog_after(exc)
+            if self._catalogs is not None:
+                self._catalogs.check_after(exc, sql)
             raise
         return sent
 
@@ -142,14 +159,16 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
                 f"at {credentials.host}:{credentials.port}, since nobody looks at the server's certificate. "
                 "Name its authority's certificate in `ssl_ca_file` instead."
             )
-        if not self._has_warned_of_cache and credentials.keeps_metadata:
-            self._has_warned_of_cache = True
+        cached = [] if self._has_warned_of_cache else credentials.cached_catalogs
+        self._has_warned_of_cache = True
+        for catalog in cached:
             warn(
-                f"`cache-enabled` of the catalog `{credentials.catalog}` is true in the profile: of a table "
+                f"`cache-enabled` of the catalog `{catalog}` is true in the profile: of a table "
                 "that others write to, a model may read what was there when Spark read the table first. Take "
                 "it out, unless nobody else writes."
             )
-        self._check_catalog()
+        if self._catalogs is not None:
+            self._catalogs.check_at_start()
         return self.open(connection, self.cancellation)
 
     @classmethod
@@ -189,13 +208,15 @@ def _session_handle(
     credentials: SparkEvolveCredentials, name: str, cancellation: Cancellation
 ) -> SessionHandle:
     def session(more: dict[str, str]) -> Any:
+        own, *further = credentials.all_catalog_settings()
         return SESSIONS.get(
-            credentials.catalog_settings(),
+            own,
             credentials.spark_config,
             # Last, since they are set last.
             {**credentials.server_side_parameters, **more},
             credentials.base_dir,
             credentials.default_namespace,
+            further,
         )
 
     handle = SessionHandle(session({}), name, session, cancellation)

@@ -3,7 +3,7 @@
 import logging
 import re
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,15 +49,17 @@ class SessionRegistry:
         parameters: Mapping[str, str],
         base_dir: Path,
         schema: str | None = None,
+        further: Sequence[CatalogSettings] = (),
     ) -> "SparkSession":
         """Return the session for a profile, started if need be.
 
         Args:
-            settings: the catalog.
+            settings: the profile's own catalog.
             spark_config: the profile's ``spark_config``.
             parameters: the profile's ``server_side_parameters``.
             base_dir: the folder in which ``.sparkevolve`` lies.
             schema: the current schema of the session, which need not exist yet.
+            further: the other catalogs that the profile states.
 
         Raises:
             JavaNotFoundError: no Java that Spark runs on.
@@ -68,16 +70,18 @@ class SessionRegistry:
         # By what is asked for, and not by what it comes to: that changes once jars have been downloaded.
         asked = [
             tuple(sorted((str(name), str(value)) for name, value in part.items()))
-            for part in (settings.spark, spark_config, parameters)
+            for part in (settings.spark, *(each.spark for each in further), spark_config, parameters)
         ]
-        key = (settings.name, settings.packages, settings.bundles, base_dir, schema, *asked)
+        catalogs = (settings, *further)
+        jars = [(each.packages, each.bundles) for each in catalogs]
+        key = (tuple(each.name for each in catalogs), *jars, base_dir, schema, *asked)
         with self._lock:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
                 return known
 
             def configured() -> dict[str, str]:
-                config = session_config(settings, spark_config, pyspark.__version__, base_dir)
+                config = session_config(settings, spark_config, pyspark.__version__, base_dir, further)
                 config.update(parameters)
                 if schema is not None:
                     config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
@@ -88,10 +92,10 @@ class SessionRegistry:
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
                 session = _start(config, self._started_with)
-                _set_java_properties(session, settings, base_dir / embedded.FOLDER)
+                _set_java_properties(session, catalogs, base_dir / embedded.FOLDER)
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
-                _check_iceberg(session, settings)
+                _check_iceberg(session, catalogs)
             self._sessions[key] = session
             return session
 
@@ -212,16 +216,18 @@ def _launch(config: Mapping[str, str]) -> None:
     SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
 
 
-def _set_java_properties(session: "SparkSession", settings: CatalogSettings, folder: Path) -> None:
+def _set_java_properties(session: "SparkSession", catalogs: Sequence[CatalogSettings], folder: Path) -> None:
     """Say to Spark's Java what libraries below Iceberg read there alone; it stands on no command line."""
     gateway: Any = session.sparkContext._gateway
-    for name, value in settings.java_properties.items():
-        gateway.jvm.java.lang.System.setProperty(name, value)
-    if settings.ca_file is not None:
-        trust(gateway, settings.ca_file, folder)
+    for each in catalogs:
+        for name, value in each.java_properties.items():
+            gateway.jvm.java.lang.System.setProperty(name, value)
+    ca_files = {each.place.setting: each.ca_file for each in catalogs if each.ca_file is not None}
+    if ca_files:
+        trust(gateway, ca_files, folder)
 
 
-def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:
+def _check_iceberg(session: "SparkSession", catalogs: Sequence[CatalogSettings]) -> None:
     jvm: Any = session.sparkContext._jvm
     try:
         version = str(jvm.org.apache.iceberg.IcebergBuild.version())
@@ -231,14 +237,15 @@ def _check_iceberg(session: "SparkSession", settings: CatalogSettings) -> None:
             "Spark runs in this process without Iceberg's runtime. Start it through the profile, or start it "
             f"with `spark.jars.packages` = {iceberg_runtime(session.version)}.",
         ) from exc
-    if settings.sqlite_file is None:
+    in_files = [each.name for each in catalogs if each.sqlite_file is not None]
+    if not in_files:
         return
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_ICEBERG_FOR_SQLITE:
         raise UnsupportedVersionError(
             "Iceberg",
             version,
             "1.11 and newer",
-            f"the catalog `{settings.name}` is a SQLite file, and older runtimes keep a read transaction "
+            f"the catalog `{in_files[0]}` is a SQLite file, and older runtimes keep a read transaction "
             "open on it, so that others see it stale and fail with SQLITE_BUSY (apache/iceberg #15462).",
         )
 

@@ -1,6 +1,6 @@
 """The settings that an in-process session is started with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ ONLY_HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.
 
 
 def _of_sparks_own_catalog(settings: CatalogSettings) -> dict[str, str]:
-    """Return what makes Spark's own catalog the Hive metastore that the profile's is in; nothing for others.
+    """Return what makes Spark's own catalog the Hive metastore that the profile says; nothing for others.
 
     Spark makes schemas there itself, and all that is not in Iceberg's format.
     """
@@ -41,27 +41,42 @@ def _of_sparks_own_catalog(settings: CatalogSettings) -> dict[str, str]:
 
 
 def session_config(
-    settings: CatalogSettings, spark_config: Mapping[str, Any], spark_version: str, base_dir: Path
+    settings: CatalogSettings,
+    spark_config: Mapping[str, Any],
+    spark_version: str,
+    base_dir: Path,
+    further: Sequence[CatalogSettings] = (),
 ) -> dict[str, str]:
     """Return all settings of the session; the profile's ``spark_config`` wins over ours.
 
     Jars are the exception: what the user names is loaded beside what the catalog needs, and a user's own
     Iceberg runtime takes the place of ours.
+
+    Args:
+        settings: the profile's own catalog, which is the current one.
+        spark_config: the profile's.
+        spark_version: such as ``4.1.4``.
+        base_dir: the folder in which ``.sparkevolve`` lies.
+        further: the other catalogs that the profile states.
     """
+    catalogs = (settings, *further)
     own = {str(key): property_text(value) for key, value in spark_config.items()}
     named = own.get("spark.jars.packages", "").split(",")
     packages = [package.strip() for package in named if package.strip()]
     brought = ",".join(own.get(key, "") for key in ("spark.jars", "spark.jars.packages"))
     if "iceberg-spark-runtime" not in brought:
         packages.append(iceberg_runtime(spark_version))
-    for package in settings.packages:
+    for package in dict.fromkeys(package for each in catalogs for package in each.packages):
         if package.split(":")[1] not in brought:
             packages.append(package)
-    through_iceberg: dict[str, str] = {}
-    if not is_hadoops(settings.pyiceberg, own):
-        packages += bundled(settings.bundles, ",".join([brought, *packages]))
-        if settings.file_io is not None:
-            through_iceberg[f"spark.sql.catalog.{settings.name}.io-impl"] = settings.file_io
+    of_catalogs: dict[str, str] = {}
+    for each in catalogs:
+        of_catalogs |= _of_sparks_own_catalog(each)
+        if not is_hadoops(each.pyiceberg, own):
+            packages += bundled(each.bundles, ",".join([brought, *packages]))
+            if each.file_io is not None:
+                of_catalogs[f"spark.sql.catalog.{each.name}.io-impl"] = each.file_io
+        of_catalogs |= each.spark
     config = {
         "spark.app.name": "dbt-sparkevolve",
         "spark.master": "local[*]",
@@ -79,9 +94,7 @@ def session_config(
         "spark.sql.defaultCatalog": settings.name,
         # Otherwise Spark replaces ${...} in any text, descriptions included.
         "spark.sql.variable.substitute": "false",
-        **_of_sparks_own_catalog(settings),
-        **through_iceberg,
-        **settings.spark,
+        **of_catalogs,
         **own,
     }
     ivy_home = Path(config.get("spark.jars.ivy") or user_home())

@@ -307,11 +307,10 @@ def thrift_configuration(credentials: SparkEvolveCredentials) -> dict[str, str]:
     of its own; with a cache in each, one would not see what another has committed, even after its
     REFRESH TABLE.
     """
-    catalog = f"spark.sql.catalog.{credentials.catalog}"
     settings = {
         "spark.sql.defaultCatalog": str(credentials.catalog),
-        f"{catalog}.default-namespace": credentials.default_namespace,
-        f"{catalog}.cache-enabled": "false",
+        f"spark.sql.catalog.{credentials.catalog}.default-namespace": credentials.default_namespace,
+        **{f"spark.sql.catalog.{name}.cache-enabled": "false" for name in credentials.catalog_names},
         # Otherwise Spark replaces ${...} in any text, a seed's values and descriptions included.
         "spark.sql.variable.substitute": "false",
         **credentials.server_side_parameters,

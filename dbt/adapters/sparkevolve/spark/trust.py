@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,26 +15,22 @@ _PASSWORD = "changeit"
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def trust(gateway: Any, ca_file: str, folder: Path) -> None:
-    """Have Java trust the authorities in a file as well.
+def trust(gateway: Any, ca_files: Mapping[str, str], folder: Path) -> None:
+    """Have Java trust the authorities in some files as well.
 
     Java reads no PEM file by itself: a store of its own is made of it and of what Java trusts already, which
     is what the libraries below Iceberg look at when they connect.
 
     Args:
         gateway: py4j's gateway to Java.
-        ca_file: their certificates, in PEM format.
+        ca_files: their certificates, in PEM format, by the setting of the profile that names the file.
         folder: where the store is kept.
 
     Raises:
-        ProfileError: the file cannot be read, or has no certificate.
+        ProfileError: a file cannot be read, or has no certificate.
     """
-    try:
-        content = Path(ca_file).read_bytes()
-    except OSError as exc:
-        raise ProfileError(
-            "catalog_properties", f"`ssl.cabundle` in `catalog_properties` cannot be read: {exc}."
-        ) from exc
+    texts = [text for setting, ca_file in ca_files.items() for text in _certificates(setting, ca_file)]
+    content = b"\n".join(texts)
     jvm = gateway.jvm
     system = jvm.java.lang.System
     known = system.getProperty("javax.net.ssl.trustStore")
@@ -53,14 +49,8 @@ def trust(gateway: Any, ca_file: str, folder: Path) -> None:
     for alias in _each(jvm.java.util.Collections.list(store.aliases())):
         if store.isCertificateEntry(alias):
             both.setCertificateEntry(alias, store.getCertificate(alias))
-    # Beside certificates such files have comments and keys, which Java stumbles over.
-    texts = _CERTIFICATE.findall(content)
-    if not texts:
-        raise ProfileError(
-            "catalog_properties", f"`ssl.cabundle` in `catalog_properties` has no certificate: {ca_file}."
-        )
     factory = jvm.java.security.cert.CertificateFactory.getInstance("X.509")
-    found = factory.generateCertificates(jvm.java.io.ByteArrayInputStream(b"\n".join(texts)))
+    found = factory.generateCertificates(jvm.java.io.ByteArrayInputStream(content))
     for number, certificate in enumerate(_each(jvm.java.util.ArrayList(found))):
         both.setCertificateEntry(f"sparkevolve-{number}", certificate)
     written = folder / f"{store_file.name}.{os.getpid()}"
@@ -74,6 +64,17 @@ def trust(gateway: Any, ca_file: str, folder: Path) -> None:
     context = jvm.javax.net.ssl.SSLContext.getInstance("TLS")
     context.init(None, None, None)
     jvm.javax.net.ssl.SSLContext.setDefault(context)
+
+
+def _certificates(setting: str, ca_file: str) -> list[bytes]:
+    """Return the certificates of a file, without its comments and keys, which Java stumbles over."""
+    try:
+        texts = _CERTIFICATE.findall(Path(ca_file).read_bytes())
+    except OSError as exc:
+        raise ProfileError(setting, f"`ssl.cabundle` in `{setting}` cannot be read: {exc}.") from exc
+    if not texts:
+        raise ProfileError(setting, f"`ssl.cabundle` in `{setting}` has no certificate: {ca_file}.")
+    return texts
 
 
 def _each(items: Any) -> Iterator[Any]:

@@ -18,7 +18,7 @@
 {%- endmacro %}
 
 
-{# Descriptions of a view are part of CREATE VIEW; other formats and other catalogs are dbt-spark's concern. #}
+{# Descriptions of a view are part of CREATE VIEW; other formats, and catalogs not in the profile, are dbt-spark's concern. #}
 {% macro sparkevolve__persist_docs(relation, model, for_relation, for_columns) -%}
   {%- if relation.is_view -%}
   {%- elif not sparkevolve__is_managed(relation) -%}

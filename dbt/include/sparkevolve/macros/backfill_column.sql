@@ -12,7 +12,7 @@
     pause_seconds=pause_seconds, max_batches=max_batches, only_null=only_null, plan_only=plan_only, restart=restart
   )) %}
   {% set node = sparkevolve__node_named(args.model) %}
-  {% set backfill = adapter.load_runner().backfill(node, args) %}
+  {% set backfill = adapter.load_runner(node.relation).backfill(node, args) %}
   {% set found = backfill.plan() if args.plan_only else backfill.run(log) %}
   {% if flags.LOG_FORMAT == 'json' %}
     {% do sparkevolve__say(tojson(found.data)) %}

@@ -14,9 +14,9 @@
 {% endmacro %}
 
 
-{# Whether the node's table is an Iceberg table of the profile's catalog, which PyIceberg reads and commits to. #}
+{# Whether the node's table is an Iceberg table of a catalog that the profile states: PyIceberg commits to it. #}
 {% macro sparkevolve__is_managed(relation) %}
-  {% do return(sparkevolve__file_format() == 'iceberg' and relation.database in [none, target.database]) %}
+  {% do return(sparkevolve__file_format() == 'iceberg' and adapter.checks().is_in_stated_catalog(relation)) %}
 {% endmacro %}
 
 
@@ -135,7 +135,7 @@
 {%- endmacro %}
 
 
-{# Where descriptions take a statement of their own: in another format, and in another catalog than the profile's. #}
+{# Where descriptions take a statement of their own: in another format, and in a catalog that the profile does not state. #}
 {% macro sparkevolve__alter_column_comment(relation, column_dict) %}
   {% if sparkevolve__file_format() in ['delta', 'hudi', 'iceberg'] %}
     {% for name, column in column_dict.items() %}

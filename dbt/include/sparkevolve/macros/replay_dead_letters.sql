@@ -11,7 +11,7 @@
     overwrite=overwrite, plan_only=plan_only
   )) %}
   {% set node = sparkevolve__node_named(args.model) %}
-  {% set replayed = adapter.load_runner().replay(node, args) %}
+  {% set replayed = adapter.load_runner(node.relation).replay(node, args) %}
   {% if flags.LOG_FORMAT == 'json' %}
     {% do sparkevolve__say(tojson(replayed.data)) %}
   {% else %}

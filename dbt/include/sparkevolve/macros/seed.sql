@@ -66,7 +66,7 @@
 {% endmacro %}
 
 
-{# For what is not an Iceberg table of the profile's catalog: it is dropped, and recreated. #}
+{# For what is not an Iceberg table of a catalog in the profile: it is dropped, and recreated. #}
 {% macro sparkevolve__create_csv_table(model, agate_table) %}
   {{ return(sparkevolve__create_seed(this, agate_table, sparkevolve__seed_clauses())) }}
 {% endmacro %}

@@ -26,7 +26,7 @@
 
 
 {# A query of the rows that the model returns, evaluated before what it may read, or readers need, is dropped. Where
-   that cannot be an Iceberg table of the profile's catalog, whose batches are removed, it is analysed at least. #}
+   that cannot be an Iceberg table of a catalog in the profile, whose batches are removed, it is analysed at least. #}
 {% macro sparkevolve__evaluated(target_relation, sql) %}
   {% if config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sql) %}

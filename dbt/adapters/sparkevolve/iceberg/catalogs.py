@@ -1,0 +1,114 @@
+"""The Iceberg catalogs of a profile, by name: whoever works on a relation asks for the one that it is in."""
+
+from collections.abc import Callable, Sequence
+
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError
+from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.iceberg.access import UnstatedAccess
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
+
+
+class Catalogs:
+    """The catalogs that a profile states. Safe to share between threads: each opens itself at first use.
+
+    Attributes:
+        own: the profile's ``catalog``, in which a relation is that names none.
+    """
+
+    def __init__(self, stated: Sequence[IcebergCatalog]) -> None:
+        """Open none yet.
+
+        Args:
+            stated: each of them, the profile's ``catalog`` first.
+        """
+        self._stated = {catalog.name: catalog for catalog in stated}
+        self.own = stated[0]
+
+    def commit_in(self, spark: Callable[[str], CommitsInSpark]) -> None:
+        """Say what commits to the tables that PyIceberg cannot commit to, by the name of their catalog."""
+        for name, catalog in self._stated.items():
+            catalog.commit_in(spark(name))
+
+    @property
+    def all(self) -> tuple[IcebergCatalog, ...]:
+        """All of them, the profile's own first."""
+        return tuple(self._stated.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their names, the profile's own first."""
+        return tuple(self._stated)
+
+    def has(self, database: str | None) -> bool:
+        """Tell whether a relation with this database is in one of them."""
+        return database is None or database in self._stated
+
+    def of(self, database: str | None) -> IcebergCatalog:
+        """Return the catalog that relations with this database are in.
+
+        In one that the profile does not state nothing is found, and what needs more than that raises a
+        ``ForeignCatalogError``.
+        """
+        if database is None:
+            return self.own
+        stated = self._stated.get(database)
+        if stated is not None:
+            return stated
+        return _Unstated(database, self.names)
+
+    def check_name(self, database: str) -> None:
+        """See whether a name means one of them though it is spelled otherwise.
+
+        Raises:
+            ForeignCatalogError: it is the name of one in other letters.
+        """
+        bare = database.strip("`")
+        if bare not in self._stated and bare.lower() in map(str.lower, self._stated):
+            raise ForeignCatalogError(quote(bare), bare, self.names)
+
+    def check_at_start(self) -> None:
+        """See whether the profile's own answers, in which each connection begins.
+
+        Raises:
+            CatalogUnavailableError: it does not, or it refuses the profile's user.
+        """
+        self.own.check()
+
+    def check_before(self, sql: str) -> None:
+        """See whether the catalogs answer that a statement names as relations are rendered.
+
+        Spark itself takes minutes to say that one is away, and says it in Java's words. One that nothing
+        names is not asked.
+
+        Raises:
+            CatalogUnavailableError: one does not answer, or refuses the profile's user.
+        """
+        for name, catalog in self._stated.items():
+            if catalog is not self.own and _names(sql, name):
+                catalog.check()
+
+    def check_after(self, error: Exception, sql: str) -> None:
+        """See whether a catalog is away, after a statement of Spark's that may have failed for that.
+
+        Raises:
+            CatalogUnavailableError: one is.
+        """
+        for name, catalog in self._stated.items():
+            if catalog is self.own or name in sql:
+                catalog.check_after(error)
+
+
+class _Unstated(IcebergCatalog):
+    """A catalog of Spark's of which the profile says nothing."""
+
+    def __init__(self, name: str, stated: Sequence[str]) -> None:
+        settings = CatalogSettings(name, {"type": ""}, {})
+        super().__init__(settings)
+        self.access = UnstatedAccess(settings, stated)
+
+
+def _names(sql: str, catalog: str) -> bool:
+    quoted = quote(catalog)
+    return f"{quoted}.`" in sql or sql.rstrip().endswith(quoted)

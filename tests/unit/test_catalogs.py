@@ -1,0 +1,354 @@
+"""Several catalogs in a profile: what `catalogs` may say, and which catalog answers for a relation."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dbt.adapters.contracts.relation import RelationType
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from dbt.adapters.sparkevolve.documentation import Documentation
+from dbt.adapters.sparkevolve.errors import (
+    CatalogUnavailableError,
+    ForeignCatalogError,
+    FreshnessError,
+    ProfileError,
+)
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
+from dbt.adapters.sparkevolve.put_off import SchemasPutOff
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
+from dbt.adapters.sparkevolve.spark.session_config import session_config
+from dbt.adapters.sparkevolve.spark.thrift import thrift_configuration
+from tests.unit.test_credentials import SESSION, THRIFT, credentials, refused
+
+SECRET = "correct-horse-battery"
+REST = {"type": "rest", "uri": "http://127.0.0.1:1/", "token": SECRET}
+GLUE = {"type": "glue", "warehouse": "s3://w", "client.region": "eu-west-1"}
+
+
+def relation(database: str | None, name: str = "t") -> SparkEvolveRelation:
+    return SparkEvolveRelation.create(database, "db", name, type=RelationType.Table)
+
+
+# What `catalogs` may say
+
+
+@pytest.mark.parametrize(
+    ("catalogs", "setting", "said"),
+    [
+        (
+            None,
+            "catalogs",
+            "`catalogs` in the profile has to be a mapping of keys to values, but is nothing.",
+        ),
+        (
+            "o",
+            "catalogs",
+            "`catalogs` in the profile has to be a mapping of keys to values, but is a string.",
+        ),
+        (
+            ["o"],
+            "catalogs",
+            "`catalogs` in the profile has to be a mapping of keys to values, but is a list.",
+        ),
+        (
+            {"type": "rest", "uri": f"https://me:{SECRET}@host"},
+            "catalogs.type",
+            "`catalogs.type` in the profile has to be a mapping of PyIceberg's properties of the catalog "
+            "`type`, but is a string. `catalogs` has the name of each further catalog, and its properties "
+            "below that.",
+        ),
+        ({"o": [REST]}, "catalogs.o", "properties of the catalog `o`, but is a list."),
+        (
+            {"lake": REST},
+            "catalogs.lake",
+            "`catalogs` of the profile has 'lake', which is the name of the profile's `catalog`, 'lake'. "
+            "State each catalog once.",
+        ),
+        (
+            {"Lake": REST},
+            "catalogs.Lake",
+            "`catalogs` of the profile has 'Lake', which is the name of the profile's `catalog`, 'lake', in "
+            "other letters: dbt does not tell them apart. State each catalog once.",
+        ),
+        ({"o": REST, "O": REST}, "catalogs.O", "is the name of another one there, 'o', in other letters"),
+        (
+            {"spark_catalog": {}},
+            "catalogs.spark_catalog",
+            "`catalogs` of the profile has 'spark_catalog', which is Spark's own catalog and keeps its "
+            "schemas in Spark or in a Hive metastore: it needs `type: hive`. What is in it can be read, and "
+            "tables of other formats and views can be built in it, without being stated; give an Iceberg "
+            "catalog another name.",
+        ),
+        ({"spark_catalog": REST}, "catalogs.spark_catalog", "it needs `type: hive`."),
+        *(
+            (
+                {name: REST},
+                "catalogs",
+                f"`catalogs` of the profile has a catalog {name!r}: the name of a catalog consists of "
+                "letters, digits and underscores, such as lake.",
+            )
+            for name in ("my-lake", "a.b", "`o`", "1o", "", "o ", "ö", "a b", "o\n", "*")
+        ),
+        (
+            {"o": {"type": "hadoop"}},
+            "catalogs.o",
+            "`catalogs.o` has the type 'hadoop', and Spark and PyIceberg can share one of: sql, rest, hive, "
+            "glue. Set `type`, or leave `catalogs.o` empty for the embedded catalog under ./.sparkevolve.",
+        ),
+        (
+            {"o": {**REST, "warehose": "w"}},
+            "catalogs.o",
+            "`catalogs.o` has `warehose`, which neither Spark nor",
+        ),
+        ({"o": {**REST, "scope": ["a"]}}, "catalogs.o", "`scope` in `catalogs.o` is a list"),
+        ({"o": {**REST, "spark": "x"}}, "catalogs.o", "`spark` in `catalogs.o` is no mapping"),
+        (
+            {"o": {**REST, "auth": {"type": "entra"}}},
+            "catalogs.o",
+            "`catalogs.o` cannot be said to both sides: one would be denied what the other may do",
+        ),
+        ({"o": {"type": "sql", "uri": "nonsense"}}, "catalogs.o", "`catalogs.o` needs a SQLAlchemy URL"),
+        (
+            {"o": {"type": "sql", "uri": f"mysql://me:{SECRET}@h/db"}},
+            "catalogs.o",
+            "The SQL catalog `o` is in mysql",
+        ),
+    ],
+)
+def test_each_wrong_form_is_refused(catalogs: Any, setting: str, said: str) -> None:
+    error = refused({**SESSION, "catalogs": catalogs})
+    assert error.setting == setting
+    assert said in error.msg
+    assert SECRET not in str(error)
+
+
+def test_a_name_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ProfileError, match="a catalog 1: the name of a catalog consists of letters"):
+        credentials({**SESSION, "catalogs": {1: REST}})
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("spark.sql.catalogs.other.type", "spark.sql.catalog.other.type"),
+        ("spark.sql.catalog.othr.type", None),
+        ("spark.sql.catalgo.other.type", "spark.sql.catalog.other.type"),
+    ],
+)
+def test_near_misses_of_settings_of_each_catalog(key: str, meant: str | None) -> None:
+    output = {**SESSION, "catalogs": {"other": REST}, "spark_config": {key: "rest"}}
+    if meant is None:
+        credentials(output)
+    else:
+        assert f"Did you mean `{meant}`?" in refused(output).msg
+
+
+def test_a_misspelt_catalogs_is_no_setting() -> None:
+    assert "Did you mean `catalogs`?" in refused({**SESSION, "cataloges": {"other": REST}}).msg
+
+
+def test_what_java_has_once_is_said_once() -> None:
+    keys = {"client.access-key-id": "A", "client.secret-access-key": SECRET}
+    other = {"client.access-key-id": "B", "client.secret-access-key": f"{SECRET}-2"}
+    said = {**SESSION, "catalog_properties": {**GLUE, **keys}}
+    for second in ({**GLUE, **other}, GLUE):
+        error = refused({**said, "catalogs": {"other": second}})
+        assert error.setting == "catalogs.other"
+        assert "its Java has one `aws.accessKeyId` for all, and they do not say the same of it" in error.msg
+        assert SECRET not in str(error)
+    for output in ({**said, "catalogs": {"other": {**GLUE, **keys}}}, {**said, "catalogs": {"other": REST}}):
+        assert len(credentials(output).all_catalog_settings()) == 2
+    # A server has its operator's.
+    properties = {"catalog_properties": {**GLUE, **keys}, "catalogs": {"other": {**GLUE, **other}}}
+    assert credentials({**THRIFT, **properties}).catalog_names == ("lake", "other")
+
+
+def test_a_cache_is_known_of_each() -> None:
+    cached = {**REST, "cache-enabled": True}
+    output = {**SESSION, "catalogs": {"other": cached, "third": REST}}
+    assert credentials(output).cached_catalogs == ["other"]
+    assert credentials({**THRIFT, "catalogs": {"other": cached}}).cached_catalogs == []
+
+
+def test_only_names_are_shown() -> None:
+    profile = credentials({**SESSION, "catalogs": {"other": REST, "third": {}}})
+    assert dict(profile.connection_info())["catalogs"] == "other, third"
+    assert SECRET not in repr(profile)
+    assert "catalogs" not in dict(credentials(SESSION).connection_info())
+
+
+# What Spark is told
+
+
+def test_a_session_knows_each_catalog(tmp_path: Path) -> None:
+    profile = credentials(
+        {
+            **SESSION,
+            "catalog_properties": {**GLUE, "warehouse": "gs://w"},
+            "catalogs": {"other": {**REST, "client.region": "eu-west-1"}, "own": {}},
+            "spark_config": {"spark.sql.catalog.own.x": "y"},
+        }
+    )
+    own, *further = profile.all_catalog_settings()
+    config = session_config(own, profile.spark_config, "4.1.4", tmp_path, further)
+    assert config["spark.sql.defaultCatalog"] == "lake"
+    for name, kind in (("lake", "glue"), ("other", "rest"), ("own", "jdbc")):
+        prefix = f"spark.sql.catalog.{name}"
+        assert config[prefix] == "org.apache.iceberg.spark.SparkCatalog"
+        assert (config[f"{prefix}.type"], config[f"{prefix}.cache-enabled"]) == (kind, "false")
+    assert config["spark.sql.catalog.own.x"] == "y"
+    assert config["spark.sql.catalog.lake.io-impl"] == "org.apache.iceberg.gcp.gcs.GCSFileIO"
+    assert config["spark.sql.catalog.other.token"] == SECRET
+    version = ICEBERG_RUNTIMES["4.1"].rpartition(":")[2]
+    jars = config.get("spark.jars.packages", "").split(",")
+    wanted = {f"org.apache.iceberg:iceberg-{cloud}-bundle:{version}" for cloud in ("aws", "gcp")}
+    assert not jars[0] or (wanted < set(jars) and len(jars) == len(set(jars)))
+    assert set(thrift_configuration(credentials({**THRIFT, "catalogs": {"other": REST}}))) >= {
+        "set:hiveconf:spark.sql.catalog.lake.cache-enabled",
+        "set:hiveconf:spark.sql.catalog.other.cache-enabled",
+    }
+
+
+def test_spark_s_own_catalog_can_be_a_further_one(tmp_path: Path) -> None:
+    hive = {"type": "hive", "uri": "thrift://metastore:9083", "warehouse": "file:///w"}
+    profile = credentials({**SESSION, "catalogs": {"spark_catalog": hive}})
+    own, *further = profile.all_catalog_settings()
+    config = session_config(own, {}, "4.1.4", tmp_path, further)
+    assert config["spark.sql.defaultCatalog"] == "lake"
+    assert config["spark.sql.catalog.spark_catalog"] == "org.apache.iceberg.spark.SparkSessionCatalog"
+    assert config["spark.sql.catalogImplementation"] == "hive"
+    assert config["spark.hadoop.hive.metastore.uris"] == hive["uri"]
+
+
+def test_embedded_catalogs_of_a_project_share_a_database_and_no_folder(tmp_path: Path) -> None:
+    own, second = resolve("lake", {}, tmp_path), resolve("other", {}, tmp_path, Place.of_further("other"))
+    assert own.sqlite_file == second.sqlite_file == tmp_path / ".sparkevolve/catalog.db"
+    assert second.embedded
+    field = Schema(NestedField(1, "id", LongType(), required=False))
+    locations = []
+    for settings in (own, second):
+        catalog = IcebergCatalog(settings).access.opened
+        catalog.create_namespace("db")
+        locations.append(catalog.create_table(("db", "t"), field).location())
+    assert locations == [
+        f"file://{tmp_path}/.sparkevolve/warehouse/db/t",
+        f"file://{tmp_path}/.sparkevolve/warehouse/.catalog-other/db/t",
+    ]
+    # Each of them is the profile's own at another time, and finds its tables.
+    swapped = IcebergCatalog(resolve("other", {}, tmp_path))
+    found = swapped.find(relation("other"))
+    assert found is not None
+    assert found.location() == locations[1]
+
+
+# Which catalog answers
+
+
+@pytest.fixture
+def catalogs(lake: IcebergCatalog, tmp_path: Path) -> Catalogs:
+    """The catalog of the other tests, a second one, and one that is away."""
+    further = {"other": {}, "away": REST}
+    settings = [resolve(name, given, tmp_path, Place.of_further(name)) for name, given in further.items()]
+    return Catalogs([lake, *(IcebergCatalog(each, None, 1) for each in settings)])
+
+
+def test_each_relation_has_the_catalog_of_its_database(catalogs: Catalogs, lake: IcebergCatalog) -> None:
+    assert catalogs.names == ("lake", "other", "away")
+    assert catalogs.of(None) is catalogs.of("lake") is catalogs.own is lake
+    assert catalogs.of("other") is catalogs.of("other") is not lake
+    assert [catalogs.has(name) for name in (None, "lake", "other", "Other", "third")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    schema = Schema(NestedField(1, "id", LongType(), required=False))
+    other = catalogs.of("other")
+    other.access.opened.create_namespace("db")
+    other.access.opened.create_table(("db", "t"), schema)
+    assert other.find(relation("other")) is not None
+    assert lake.find(relation("lake")) is None
+    assert lake.find(relation("other")) is None
+
+
+def test_what_is_not_stated_is_found_by_spark_alone(catalogs: Catalogs) -> None:
+    third = catalogs.of("third")
+    assert third.name == "third"
+    assert third.find(relation("third")) is None
+    assert third.find_readable(relation("third")) is None
+    assert third.table_names("db") == frozenset()
+    assert not third.is_newer_format(relation("third"))
+    assert third.capabilities.has_views
+    third.check()
+    for asked in (third.load, third.schema_history, third.purge):
+        with pytest.raises(ForeignCatalogError) as raised:
+            asked(relation("third"))
+        assert raised.value.msg == (
+            "`third`.`db`.`t` is in the catalog 'third', and the profile states 'lake', 'other', 'away': "
+            "incremental models and snapshots, and what looks at the history of their tables, need one that "
+            "it states. State `third` under `catalogs:` in the profile, with PyIceberg's properties of it, "
+            "or leave `database` out (or a snapshot's `target_database`, or what your macro "
+            "`generate_database_name` returns). Nothing was read or written."
+        )
+    with pytest.raises(
+        FreshnessError, match="it is in the catalog `third`, which the profile does not state"
+    ):
+        Documentation(catalogs, lambda relation: (None, [])).last_modified(relation("third"))
+
+
+@pytest.mark.parametrize(("name", "meant"), [("Lake", "lake"), ("`LAKE`", "lake"), ("OTHER", "other")])
+def test_a_name_in_other_letters_is_told(catalogs: Catalogs, name: str, meant: str) -> None:
+    with pytest.raises(ForeignCatalogError, match=f"Write `{meant}`, as the profile does: Spark tells"):
+        catalogs.check_name(name)
+    for known in ("lake", "`other`", "third"):
+        catalogs.check_name(known)
+
+
+def test_only_what_a_statement_names_is_asked(catalogs: Catalogs) -> None:
+    for sql in (
+        "select 1",
+        "select * from `lake`.`s`.`t`",
+        "select away.id from `other`.`s`.`t` as away",
+        "select 'away' as `away`, 1",
+        "select `far_away`.`x`",
+    ):
+        catalogs.check_before(sql)
+    error = StatementFailure("java.net.ConnectException: Connection refused")
+    catalogs.check_after(error, "select * from other.s.t")
+    for sql in ("select * from `away`.`s`.`t`", "show databases in `away`", "create schema `away`.`s`"):
+        with pytest.raises(CatalogUnavailableError) as raised:
+            catalogs.check_before(sql)
+        assert (raised.value.catalog, raised.value.address) == ("away", "127.0.0.1:1")
+        assert "that `catalogs.away` of the profile name it" in raised.value.msg
+    with pytest.raises(CatalogUnavailableError) as raised:
+        catalogs.check_after(error, "select * from away.s.t")
+    assert raised.value.catalog == "away"
+
+
+class StatementFailure(Exception):
+    """An error of Spark's that an outage may have caused."""
+
+
+def test_schemas_of_a_catalog_that_is_away_are_put_off() -> None:
+    put_off = SchemasPutOff("lake")
+    schema, same = (SparkEvolveRelation.create("away", "db") for _ in range(2))
+    for put in (schema, same, None):
+        with put_off.outages(put):
+            fail("away")
+    assert put_off.of(relation("away")) == [schema]
+    assert put_off.of(relation("lake")) == []
+    put_off.made(same)
+    put_off.made(same)
+    assert put_off.of(relation("away")) == []
+    with pytest.raises(CatalogUnavailableError), put_off.outages(schema):
+        fail("lake")
+
+
+def fail(catalog: str) -> None:
+    raise CatalogUnavailableError(catalog, "host:1", "it refuses connections")
