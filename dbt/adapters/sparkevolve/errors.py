@@ -189,6 +189,40 @@ class ForeignCatalogError(SparkEvolveError):
         self.stated = tuple(stated)
 
 
+class CatalogsFileError(SparkEvolveError):
+    """An entry of dbt's ``catalogs.yml`` that says something else of a catalog than the profile.
+
+    Attributes:
+        catalog: the name of the catalog.
+        integration: the name of its write integration.
+    """
+
+    def __init__(self, catalog: str, integration: str, why: str) -> None:
+        super().__init__(
+            f"catalogs.yml: the write integration {integration!r} of the catalog {catalog!r} contradicts the "
+            f"profile: {why}. What a catalog is stands in the profile, for Spark and PyIceberg alike. "
+            "Nothing was read or written."
+        )
+        self.catalog = catalog
+        self.integration = integration
+
+
+class CatalogNameError(SparkEvolveError):
+    """A node whose `catalog_name` is no catalog in which it can be built.
+
+    Attributes:
+        node: its id.
+        catalog_name: what it says.
+    """
+
+    def __init__(self, node: str, catalog_name: str, why: str) -> None:
+        super().__init__(
+            f"{node} has `catalog_name: {catalog_name}`, and {why}. Nothing was read or written."
+        )
+        self.node = node
+        self.catalog_name = catalog_name
+
+
 class MovedCatalogError(SparkEvolveError):
     """An embedded catalog that is not where it was made: its tables' files are known by absolute paths.
 

@@ -16,6 +16,10 @@ from dbt.adapters.base.impl import BaseAdapter, FreshnessResponse
 from dbt.adapters.base.meta import available
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.capability import Capability, CapabilityDict, CapabilitySupport, Support
+from dbt.adapters.catalogs import (  # type: ignore[attr-defined]
+    CatalogIntegration,
+    CatalogIntegrationConfig,
+)
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
@@ -25,7 +29,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 from dbt_common.utils.executor import executor
 
-from dbt.adapters.sparkevolve import documentation, listing, model_config
+from dbt.adapters.sparkevolve import documentation, integrations, listing, model_config
 from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
@@ -86,6 +90,7 @@ class SparkEvolveAdapter(SparkAdapter):
     Column = SparkEvolveColumn
     ConnectionManager = SparkEvolveConnectionManager
     AdapterSpecificConfigs = SparkEvolveConfig
+    CATALOG_INTEGRATIONS = integrations.INTEGRATIONS
 
     connections: SparkEvolveConnectionManager
 
@@ -135,6 +140,16 @@ class SparkEvolveAdapter(SparkAdapter):
         projects = (getattr(self.config, "dependencies", None) or {}).values()
         return [Path(project.project_root) for project in (self.config, *projects)]
 
+    def add_catalog_integration(self, catalog_integration: CatalogIntegrationConfig) -> CatalogIntegration:
+        """Take a catalog of dbt's ``catalogs.yml``, which dbt hands over before it parses anything.
+
+        Raises:
+            CatalogsFileError: it contradicts the profile.
+        """
+        credentials: SparkEvolveCredentials = self.config.credentials
+        integrations.check(catalog_integration, credentials.all_catalog_settings())
+        return super().add_catalog_integration(catalog_integration)
+
     # Around each node
 
     def pre_model_hook(self, config: Any) -> Node:
@@ -157,6 +172,8 @@ class SparkEvolveAdapter(SparkAdapter):
             for variable in KNOWN:
                 is_on(variable, self._unchecked_variables.get(variable, False))
             given = dict(model.config._extra)
+            named = model.config.get("catalog_name")
+            integrations.check_name(model.unique_id, named, model.database, self.catalogs.names)
             fields = [field.name for field in dataclasses.fields(model.config)]
             # dbt-athena's name of `partition_by`.
             renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}

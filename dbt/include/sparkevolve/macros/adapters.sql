@@ -1,5 +1,7 @@
+{# dbt's `catalog_name` of a model, seed or snapshot is the name of a catalog of the profile, too. #}
 {% macro sparkevolve__generate_database_name(custom_database_name=none, node=none) -%}
-  {% do return(custom_database_name | trim if custom_database_name else target.database) %}
+  {% set named = node.config.get('catalog_name') if node and node.config and node.config.get else none %}
+  {% do return(custom_database_name | trim if custom_database_name else named or target.database) %}
 {%- endmacro %}
 
 
