@@ -72,9 +72,12 @@ lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell
 	$(BIN)/codespell
 
 .PHONY: lock
-lock: ## Write requirements-dev.txt again (needs uv)
+lock: ## Write requirements-dev.txt and requirements-oldest.txt again (needs uv)
 	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate \
 		--extra dev setup.py requirements-dev.in --output-file requirements-dev.txt
+	uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --resolution lowest-direct \
+		--extra session --extra thrift --extra postgresql setup.py requirements-oldest.in \
+		--output-file requirements-oldest.txt
 
 .PHONY: clean
 clean: ## Remove the virtual environment and all that tests and the demo made

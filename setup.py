@@ -33,9 +33,9 @@ setup(
         "dbt.include.sparkevolve": ["dbt_project.yml", "profile_template.yml", "macros/**/*.sql"],
     },
     install_requires=[
-        "dbt-core>=1.11,<2",
+        "dbt-core>=1.11.2,<2",
         "dbt-adapters>=1.24.1,<2",
-        "dbt-common>=1.37,<2",
+        "dbt-common>=1.37.2,<2",
         "dbt-spark>=1.11,<2",
         "jinja2>=3.1.3,<4",
         "pyiceberg[sql-sqlite,pyarrow]>=0.12,<0.13",
