@@ -261,6 +261,19 @@ def metastore(
         yield server
 
 
+@pytest.fixture(scope="session")
+def rest_server(
+    method: str, spark_sql: SqlRunner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RestCatalog]:
+    """A REST catalog, whoever of a worker's tests wants one; Spark runs already."""
+    if method != "session":
+        pytest.skip("the server has one catalog")
+    if not RestCatalog.can_run():
+        pytest.skip("needs Maven")
+    with RestCatalog(tmp_path_factory.mktemp("rest")) as server:
+        yield server
+
+
 @pytest.fixture(scope="session", params=["rest", "postgresql"])
 def server_properties(
     request: pytest.FixtureRequest,
@@ -271,6 +284,9 @@ def server_properties(
     """PyIceberg's properties of a catalog that is a server; Spark runs already."""
     if method != "session":
         pytest.skip("the server has one catalog")
+    if request.param == "rest":
+        yield request.getfixturevalue("rest_server").properties
+        return
     with running_catalog(request.param, tmp_path_factory.mktemp(request.param)) as properties:
         yield properties
 

@@ -61,6 +61,7 @@ USUAL = {
     "has_views": True,
     "has_plain_names": False,
     "has_nested_schemas": True,
+    "wants_location": False,
     "renames": True,
     "writes_metadata": False,
     "reads_types": False,
@@ -83,7 +84,7 @@ OF_AWS = {**OF_REST, "stages_creations": False, "has_nested_schemas": False}
         ),
         (
             {"type": "rest", "rest.signing-name": "glue"},
-            {**OF_AWS, "purge": Purge.NEVER, "renames": False},
+            {**OF_AWS, "purge": Purge.NEVER, "renames": False, "wants_location": True},
         ),
         (
             {"type": "rest", "rest.signing-name": "glue", "warehouse": "1:s3tablescatalog/b"},
@@ -112,13 +113,16 @@ def test_each_fact_says_how_it_is_known() -> None:
     lines = [
         str(fact) for fact in capabilities_of({"type": "rest", "rest.signing-name": "glue"}, {VIEWS}).facts
     ]
-    assert lines[:4] == [
+    assert lines[:6] == [
         "makes a table with its rows in one commit: no (documented: AWS Glue Developer Guide, AWS Glue REST "
         "APIs for Apache Iceberg specifications)",
         "drops a table: without its files only (documented: AWS Glue Developer Guide, AWS Glue REST APIs for "
         "Apache Iceberg specifications)",
         f"has views: yes (said by the server: {VIEWS})",
         "wants names of lower-case letters, digits and underscores: no (assumed)",
+        "has schemas inside schemas: no (assumed)",
+        "wants to be told where a new table is to be: yes (reported by users: apache/iceberg issue 11921, "
+        "duckdb/duckdb-iceberg issue 1128)",
     ]
 
 

@@ -55,6 +55,10 @@ class Clauses:
             raise SeveralStatementsError(len(found))
         return found[0] if found else sql
 
+    def location(self, relation: SparkEvolveRelation) -> str | None:
+        """Return where a table is to be made, if the catalog wants to be told; see ``IcebergCatalog``."""
+        return self._catalogs.of(relation.database).location_for(relation)
+
     def string_literal(self, text: str) -> str:
         """Return a text as a Spark SQL literal, also where no expression may stand, such as in COMMENT.
 
@@ -144,9 +148,10 @@ class Clauses:
         given = {str(key): property_text(value) for key, value in (configured or {}).items()}
         modes = {} if given.get(FORMAT_VERSION, "").strip() == "1" else _MERGE_ON_READ
         defaults = {**DEFAULT_TABLE_PROPERTIES, **modes}
-        if FORMAT_VERSION not in given and self._catalogs.of(relation.database).is_newer_format(relation):
+        catalog = self._catalogs.of(relation.database)
+        if FORMAT_VERSION not in given and catalog.is_newer_format(relation):
             del defaults[FORMAT_VERSION]
-        return {**defaults, **given, **(creation or {})}
+        return {**defaults, **given, **catalog.creation_marks(relation), **(creation or {})}
 
     def _is_on(self, setting: str) -> bool:
         return (self._spark.setting(setting) or "").strip().lower() == "true"

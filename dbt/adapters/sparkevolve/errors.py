@@ -803,6 +803,38 @@ class BackfillError(SparkEvolveError):
         self.rows = rows
 
 
+class NoLocationError(SparkEvolveError):
+    """A table that is to be made in a catalog that has to be told where, and whose schema has no location.
+
+    Attributes:
+        relation: its rendered name.
+        schema: the rendered name of the schema.
+    """
+
+    def __init__(self, relation: str, schema: str, catalog: str) -> None:
+        super().__init__(
+            f"{relation} cannot be made: the catalog `{catalog}` wants to be told where its tables are to "
+            f"be, and the schema has no location. Run ALTER SCHEMA {schema} SET DBPROPERTIES ('location' = "
+            "'s3://bucket/folder'), or make it with CREATE SCHEMA … LOCATION …. Nothing was built."
+        )
+        self.relation = relation
+        self.schema = schema
+
+
+class CatalogLacksError(SparkEvolveError):
+    """Something is to be done in a catalog that it has nothing for.
+
+    Attributes:
+        relation: the rendered name of what it is about.
+        catalog: the name of the catalog.
+    """
+
+    def __init__(self, relation: str, what: str, catalog: str, kind: str, lack: str, remedy: str) -> None:
+        super().__init__(f"{what}: the catalog `{catalog}` ({kind}) {lack}. {remedy}")
+        self.relation = relation
+        self.catalog = catalog
+
+
 class CloneError(SparkEvolveError):
     """A relation that `dbt clone` would have to drop, or that is the one to be cloned.
 

@@ -41,6 +41,7 @@ from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.restore import Restored
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
+from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
@@ -171,6 +172,7 @@ class SparkEvolveAdapter(SparkAdapter):
             # Macros ask for them too; errors of macros come with a list of macros.
             for variable in KNOWN:
                 is_on(variable, self._unchecked_variables.get(variable, False))
+            self._check_place(model, relation)
             given = dict(model.config._extra)
             named = model.config.get("catalog_name")
             integrations.check_name(model.unique_id, named, model.database, self.catalogs.names)
@@ -188,6 +190,17 @@ class SparkEvolveAdapter(SparkAdapter):
         name = str(model.unique_id).split(".", 2)[-1]
         return begin_node(Node(name, model.database, is_continued=is_continued))
 
+    def _check_place(self, model: Any, relation: SparkEvolveRelation) -> None:
+        """See whether a node can be built where it is to be, before any of its hooks runs.
+
+        Raises:
+            CatalogLacksError: the catalog has nothing of that kind, or no such names.
+        """
+        checks = self.checks()
+        checks.name(relation, model.unique_id)
+        if model.config.materialized == "view":
+            checks.views(relation, model.unique_id)
+
     def post_model_hook(self, config: Any, context: Node) -> None:
         """Clean up after a node, and say in its error, if it has one, what had been done."""
         exc = sys.exc_info()[1]
@@ -195,6 +208,7 @@ class SparkEvolveAdapter(SparkAdapter):
         catalog = self.catalogs.of(context.database)
         DeadLetters(catalog, self._spark, context).give_back(exc)
         Batches(catalog, self, context).give_back()
+        Creation(catalog, self._spark, context).give_back()
         explained = context.explained(exc) if isinstance(exc, Exception) else exc
         if explained is not None and explained is not exc:
             raise explained from exc
@@ -230,7 +244,7 @@ class SparkEvolveAdapter(SparkAdapter):
             getattr(self.get_macro_resolver(), "macros", {}),
             self._unchecked_variables,
             self._project_folders,
-            self.catalogs.has,
+            self.catalogs,
         )
 
     @available.parse(lambda: _NOTHING)
@@ -370,11 +384,24 @@ class SparkEvolveAdapter(SparkAdapter):
     # What there is, as dbt asks for it
 
     def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
-        """Return a relation; without ``database`` it is looked for in the profile's catalog."""
+        """Return a relation; without ``database`` it is looked for in the profile's catalog.
+
+        A table that was made to be filled, and was not, is none.
+        """
         found: BaseRelation | None = BaseAdapter.get_relation(
             self, database or self.catalogs.own.name, schema, identifier
         )
-        return found
+        is_none = found is None or self.catalogs.of(found.database).is_unfilled(found)
+        return None if is_none else found
+
+    def drop_relation(self, relation: BaseRelation) -> None:
+        """Drop a relation: a table as its catalog takes it, which Spark's DROP TABLE does not ask."""
+        catalog = self.catalogs.of(relation.database)
+        if relation.is_view or not catalog.drops_with_files(relation):
+            super().drop_relation(relation)  # type: ignore[no-untyped-call]
+            return
+        self.cache_dropped(relation)
+        catalog.purge(relation)
 
     def list_schemas(self, database: str) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
@@ -427,7 +454,7 @@ class SparkEvolveAdapter(SparkAdapter):
     def drop_schema(self, relation: BaseRelation) -> None:
         """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
         for inside in self.list_relations_without_caching(relation):
-            self.drop_relation(inside)  # type: ignore[no-untyped-call]
+            self.drop_relation(inside)
         super().drop_schema(relation)
 
     def get_catalog(self, relation_configs: Any, used_schemas: Any) -> tuple["agate.Table", list[Exception]]:

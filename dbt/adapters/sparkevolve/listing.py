@@ -65,11 +65,13 @@ class Listing:
             return view, None
         iceberg = relation.replace(type=RelationType.Table, is_iceberg=True)
         try:
-            table = self._catalogs.of(relation.database).find(relation)
+            catalog = self._catalogs.of(relation.database)
+            table = catalog.find(relation)
         except UnreadableTableError:
             return iceberg, None
         if table is not None:
-            return iceberg, table
+            # One that was made to be filled, and was not, is none.
+            return (None, None) if catalog.is_unfilled_table(table) else (iceberg, table)
         if not was_view and self._is_shown("views", relation):
             return view, None
         if self._is_shown("tables", relation):

@@ -75,6 +75,7 @@ class CatalogAccess:
         self._lock = threading.Lock()
         self._opened: Catalog | None = None
         self._capabilities: Capabilities | None = None
+        self._folders: dict[str, str] = {}
 
     @property
     def capabilities(self) -> Capabilities:
@@ -260,6 +261,19 @@ class CatalogAccess:
             return frozenset(identifier[-1] for identifier in listed)
         except NoSuchNamespaceError:
             return frozenset()
+
+    def folder_of(self, schema: str) -> str:
+        """Return where the tables of a schema are to be, which is asked once; empty if it does not say."""
+        if schema not in self._folders:
+            try:
+                found = self.watch.ask(lambda: self.opened.load_namespace_properties(namespace(schema)))
+            except NoSuchNamespaceError:
+                return ""
+            location = str(found.get("location") or "").rstrip("/")
+            if not location:
+                return ""
+            self._folders[schema] = location
+        return self._folders[schema]
 
     def namespace_exists(self, schema: str) -> bool:
         """Tell whether the catalog has the schema ``schema``."""

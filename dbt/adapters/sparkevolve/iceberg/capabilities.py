@@ -36,6 +36,7 @@ class Origin(Enum):
 
     SAID = "said by the server"
     DOCUMENTED = "documented"
+    REPORTED = "reported by users"
     ASSUMED = "assumed"
 
 
@@ -159,6 +160,12 @@ _TABLE = {
             **dict.fromkeys(_OF_GLUE, (False, "")),
         },
     ),
+    "wants_location": _Row(
+        "wants to be told where a new table is to be",
+        False,
+        "",
+        {Kind.GLUE_REST: (True, "apache/iceberg issue 11921, duckdb/duckdb-iceberg issue 1128")},
+    ),
     "renames": _Row(
         "renames a table",
         True,
@@ -226,6 +233,11 @@ class Capabilities:
         return bool(self._of("has_nested_schemas"))
 
     @property
+    def wants_location(self) -> bool:
+        """Whether it makes a table only where the client says, and has no place for it of its own."""
+        return bool(self._of("wants_location"))
+
+    @property
     def renames(self) -> bool:
         """Whether a table can get another name."""
         return bool(self._of("renames"))
@@ -287,4 +299,10 @@ def _facts(kind: Kind, properties: Mapping[str, Any], endpoints: Collection[str]
             yield Fact(name, row.question, True, Origin.SAID, f"`{_VIEWS_SUPPORTED}`")
         else:
             value, source = row.others.get(kind, (row.usual, row.source))
-            yield Fact(name, row.question, value, Origin.DOCUMENTED if source else Origin.ASSUMED, source)
+            yield Fact(name, row.question, value, _origin(source), source)
+
+
+def _origin(source: str) -> Origin:
+    if not source:
+        return Origin.ASSUMED
+    return Origin.REPORTED if re.search(r" issue \d", source) else Origin.DOCUMENTED

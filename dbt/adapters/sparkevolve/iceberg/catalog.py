@@ -15,6 +15,7 @@ from pyiceberg.table import Table
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import (
     HiddenBatchError,
+    NoLocationError,
     StagedBatchGoneError,
     TableChangedError,
     UnreadableTableError,
@@ -23,10 +24,10 @@ from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.table_properties import VERSION_OF_NEW_TABLES
-from dbt.adapters.sparkevolve.iceberg import columns, publication, restore
+from dbt.adapters.sparkevolve.iceberg import columns, creation, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
-from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities
+from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, Purge
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark, is_atomic
 from dbt.adapters.sparkevolve.iceberg.publication import Published
@@ -346,6 +347,50 @@ class IcebergCatalog:
     def drop_branch(self, relation: BaseRelation, branch: str) -> None:
         """Remove a branch, if it is there."""
         publication.drop_branch(self.access, relation, branch)
+
+    # A table that cannot be made with its rows
+
+    def is_made_empty(self, relation: BaseRelation) -> bool:
+        """Tell whether a table of this name is one that has to be made without its rows first."""
+        return relation.database in (None, self.name) and not self.capabilities.stages_creations
+
+    def is_to_be_made(self, relation: BaseRelation) -> bool:
+        """Tell whether it has to be made now; see ``creation.is_to_be_made``."""
+        return creation.is_to_be_made(self.access, relation)
+
+    def is_unfilled(self, relation: BaseRelation) -> bool:
+        """Tell whether there is one that was made so, and has got no rows yet: it is no table."""
+        table = self.find_readable(relation) if self.is_made_empty(relation) else None
+        return table is not None and self.is_unfilled_table(table)
+
+    def is_unfilled_table(self, table: Table) -> bool:
+        """Tell the same of a table; see ``creation.is_unfilled``."""
+        return creation.is_unfilled(table)
+
+    def remove_unfilled(self, relation: BaseRelation) -> None:
+        """Remove one that was made so, and has got no rows; see ``creation.remove_unfilled``."""
+        creation.remove_unfilled(self.access, relation)
+
+    def creation_marks(self, relation: BaseRelation) -> dict[str, str]:
+        """Return the properties by which one that was made so is known."""
+        return {creation.CREATED_EMPTY: "true"} if self.is_made_empty(relation) else {}
+
+    def location_for(self, relation: BaseRelation) -> str | None:
+        """Return where a table is to be made, in the folder of its schema; None if the catalog knows.
+
+        Raises:
+            NoLocationError: the catalog does not, and has no folder for the schema.
+        """
+        if relation.database not in (None, self.name) or not self.capabilities.wants_location:
+            return None
+        folder = self.access.folder_of(str(relation.schema))
+        if not folder:
+            raise NoLocationError(str(relation), str(relation.without_identifier()), self.name)
+        return f"{folder}/{relation.identifier}"
+
+    def drops_with_files(self, relation: BaseRelation) -> bool:
+        """Tell whether a table of this name can be dropped with its files only."""
+        return relation.database in (None, self.name) and self.capabilities.purge is Purge.ALWAYS
 
     def purge(self, relation: BaseRelation, location: str | None = None) -> None:
         """Remove a table and its files, if it is there; see ``purge.purge``."""

@@ -13,6 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, kind_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     MAPPINGS,
     PYICEBERG_ALONE,
@@ -397,6 +398,9 @@ def _settings(place: Place, kind: str, translation: Translation, given: Mapping[
         f"{prefix}.cache-enabled": "false",
         **{f"{prefix}.{key}": value for key, value in translation.spark.items()},
     }
+    if kind_of({**given, "type": kind}) is Kind.S3_TABLES:
+        # Otherwise DROP TABLE … PURGE of a hook would delete files itself, and drop the table without them.
+        spark.setdefault(f"{prefix}.rest-catalog-purge", "true")
     return CatalogSettings(
         name,
         translation.pyiceberg,

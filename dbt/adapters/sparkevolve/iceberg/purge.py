@@ -94,7 +94,11 @@ def _drop_and_delete(access: CatalogAccess, name: tuple[str, ...]) -> None:
     """
     table = access.opened.load_table(name)
     metadata, io = table.metadata, table.io
-    manifests = [manifest for snapshot in metadata.snapshots for manifest in snapshot.manifests(io)]
+    try:
+        manifests = [manifest for snapshot in metadata.snapshots for manifest in snapshot.manifests(io)]
+    except Exception as exc:
+        access.opened.drop_table(name)
+        raise FilesLeft(exc) from exc
     access.opened.drop_table(name)
     try:
         delete_data_files(io, manifests)

@@ -8,6 +8,7 @@ from typing import Any
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import (
+    CatalogLacksError,
     CloneError,
     FrozenSchemaError,
     GrantsError,
@@ -15,6 +16,9 @@ from dbt.adapters.sparkevolve.errors import (
     UnplannableError,
 )
 from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.messages import is_grant_unknown
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.interface import Spark
@@ -44,7 +48,7 @@ class Checks:
         macros: all macros of the project by id, as dbt's manifest has them.
         variables: the variables that are given and were not looked at yet, by name.
         folders: returns where the project and its packages are.
-        is_stated: tells whether the profile states a catalog, of which PyIceberg knows then.
+        catalogs: the catalogs that the profile states, of which PyIceberg knows; None where none is asked.
     """
 
     def __init__(
@@ -53,17 +57,17 @@ class Checks:
         macros: Mapping[str, Any],
         variables: dict[str, Any] | None = None,
         folders: Callable[[], Iterable[Path]] = lambda: (),
-        is_stated: Callable[[str | None], bool] = lambda database: True,
+        catalogs: Catalogs | None = None,
     ) -> None:
         self._spark = spark
         self._macros = macros
         self._variables = {} if variables is None else variables
         self._folders = folders
-        self._is_stated = is_stated
+        self._catalogs = catalogs
 
     def is_in_stated_catalog(self, relation: SparkEvolveRelation) -> bool:
         """Tell whether a relation is in a catalog that the profile states."""
-        return self._is_stated(relation.database)
+        return self._catalogs is None or self._catalogs.has(relation.database)
 
     def unread_variables(self, graph: Mapping[str, Any]) -> list[str]:
         """Return what to say, once, of variables that look like ours and that nobody reads.
@@ -171,6 +175,70 @@ class Checks:
                 str(relation),
                 "a table is there, with its columns, rows and history. Drop it by hand if nobody needs it.",
             )
+
+    def name(self, relation: SparkEvolveRelation, node: str) -> None:
+        """See whether a node's table can have its name.
+
+        Raises:
+            CatalogLacksError: its catalog has no such names.
+        """
+        catalog = self._catalog_of(relation)
+        if catalog is not None and not catalog.capabilities.takes_name(str(relation.identifier)):
+            raise CatalogLacksError(
+                str(relation),
+                f"{node} cannot be built as {relation}",
+                catalog.name,
+                catalog.capabilities.kind.value,
+                "takes names of lower-case letters, digits and underscores only, which begin with a letter "
+                "or a digit",
+                "Give it another `alias`, or rename it. Nothing of it was built.",
+            )
+
+    def views(self, relation: SparkEvolveRelation, node: str) -> None:
+        """See whether there can be a view.
+
+        Raises:
+            CatalogLacksError: its catalog has none.
+        """
+        catalog = self._catalog_of(relation)
+        if catalog is None or catalog.capabilities.has_views:
+            return
+        kind = catalog.capabilities.kind
+        remedy = "Set `materialized` to `table`, `incremental` or `ephemeral`."
+        if kind is Kind.REST:
+            remedy += (
+                " If the server has views and does not say so in its configuration, put "
+                "`view-endpoints-supported: true` into `catalog_properties`."
+            )
+        raise CatalogLacksError(
+            str(relation),
+            f"{node} cannot be built as {relation}",
+            catalog.name,
+            kind.value,
+            "has no views",
+            f"{remedy} Nothing of it was built.",
+        )
+
+    def renaming(self, relation: SparkEvolveRelation) -> None:
+        """See whether a table or view can get another name.
+
+        Raises:
+            CatalogLacksError: its catalog gives none.
+        """
+        catalog = self._catalog_of(relation)
+        if catalog is not None and not catalog.capabilities.renames:
+            raise CatalogLacksError(
+                str(relation),
+                f"{relation} cannot be renamed",
+                catalog.name,
+                catalog.capabilities.kind.value,
+                "renames no table",
+                "Build it under its new name, and drop the old one. Nothing was renamed.",
+            )
+
+    def _catalog_of(self, relation: SparkEvolveRelation) -> IcebergCatalog | None:
+        catalogs = self._catalogs
+        return catalogs.of(relation.database) if catalogs and catalogs.has(relation.database) else None
 
     def plannable(self, relation: SparkEvolveRelation, hook: str) -> None:
         """See whether a pre-hook can run though nothing may be changed.

@@ -44,6 +44,7 @@ from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
+from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.letters import MOST_SAMPLES, Letters, PublishedLetters, reasons_of
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.strategies import window
@@ -291,7 +292,7 @@ class DeadLetters:
     ) -> SparkEvolveRelation:
         relation = staging.staging_relation(target)
         self._node.staged.append(relation)
-        self._spark.run(sql.create_batch(str(relation), query, properties))
+        Creation(self._catalog, self._spark, self._node).stage(relation, query, properties)
         return relation
 
     def publish(self, retries: int) -> None:

@@ -57,6 +57,7 @@ class Node:
         changed: what it has committed to its table beside rows: columns, descriptions, properties.
         is_replacing: whether there was an Iceberg table of the node after the pre-hooks; None before that.
         columns: the names and types that its query returns, as they are stored, where it makes a table.
+        made_empty: the tables that it has made without rows, to replace them by those with rows.
         explanation: the last error that it has explained.
     """
 
@@ -76,6 +77,7 @@ class Node:
     changed: list[str] = field(default_factory=list)
     is_replacing: bool | None = None
     columns: Sequence[tuple[str, str]] = ()
+    made_empty: list[SparkEvolveRelation] = field(default_factory=list)
     explanation: Exception | None = None
 
     def rows_are_visible(

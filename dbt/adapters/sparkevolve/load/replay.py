@@ -28,6 +28,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import letters_relation, loaded_letters
 from dbt.adapters.sparkevolve.load.letters import one_line
 from dbt.adapters.sparkevolve.load.load import Load
@@ -254,7 +255,8 @@ class Replay:
     def _stage(self, query: str) -> SparkEvolveRelation:
         relation = staging.staging_relation(self._target)
         self._running.staged.append(relation)
-        self._spark.run(dead_letters.create_batch(str(relation), query, staging.staging_properties()))
+        creation = Creation(self._catalog, self._spark, self._running)
+        creation.stage(relation, query, staging.staging_properties())
         return relation
 
     def _give_back(self) -> None:

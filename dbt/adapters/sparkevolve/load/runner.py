@@ -39,6 +39,7 @@ from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
@@ -582,6 +583,13 @@ class LoadRunner:
             "table such a column stays optional, so that it can be padded once the model no longer returns "
             "it. dbt's test `not_null` checks it, and so do `audits` before rows are visible."
         )
+
+    def begin_creation(
+        self, relation: SparkEvolveRelation, query: str, clauses: str, *, is_new: bool = False
+    ) -> bool:
+        """Let a table be made from a query, and tell whether by replacing one; see ``Creation.begin``."""
+        creation = Creation(self._catalog, self._spark, self._node)
+        return creation.begin(relation, query, clauses, is_new=is_new)
 
     def store_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> list[str]:
         """Give the columns of a table that was just made the defaults of its model, in one commit.

@@ -62,6 +62,18 @@ def is_type(text: str) -> bool:
     return not depth
 
 
+def create_empty(table: str, columns: Sequence[tuple[str, str]], clauses: str) -> str:
+    """Return the statement that makes a table without rows.
+
+    Args:
+        table: its rendered name.
+        columns: names and types.
+        clauses: what else it says of the table.
+    """
+    listed = ", ".join(f"{quote(name)} {type_}" for name, type_ in columns)
+    return f"CREATE TABLE {table} ({listed})\n{clauses.strip()}"
+
+
 def describe(table: str, comment: str | None, docs: Mapping[str, str]) -> list[str]:
     """Return the statements that give a table and its columns descriptions, each a commit of its own.
 

@@ -290,10 +290,21 @@ def count_letters(letters: str) -> str:
     return f"SELECT count(*) AS `letters`\nFROM (\n{letters}\n) AS `letters`"
 
 
-def create_batch(table: str, query: str, properties: Mapping[str, str]) -> str:
-    """Return the statement that stages what a query returns, with table properties that need no quoting."""
+def batch_clauses(properties: Mapping[str, str], location: str | None = None) -> str:
+    """Return what is said of the table of a staged batch.
+
+    Args:
+        properties: its properties, which need no quoting.
+        location: the literal of where it is to be; None if the catalog chooses.
+    """
     pairs = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
-    return f"CREATE TABLE {table}\nUSING iceberg\nTBLPROPERTIES ({pairs})\nAS\n{query}"
+    where = f"\nLOCATION {location}" if location else ""
+    return f"USING iceberg\nTBLPROPERTIES ({pairs}){where}"
+
+
+def create_batch(table: str, query: str, clauses: str, *, replaces: bool) -> str:
+    """Return the statement that stages what a query returns."""
+    return f"CREATE {'OR REPLACE ' if replaces else ''}TABLE {table}\n{clauses}\nAS\n{query}"
 
 
 def create_table(table: str, properties: Mapping[str, str], location: str | None) -> str:

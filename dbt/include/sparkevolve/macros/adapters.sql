@@ -100,6 +100,7 @@
       from_relation ~ ' cannot be renamed to ' ~ to_relation ~ ', which is in another catalog. Nothing was renamed.'
     ) %}
   {% endif %}
+  {% do adapter.checks().renaming(from_relation) %}
   {% call statement('rename_relation') -%}
     alter {{ 'view' if from_relation.is_view else 'table' }} {{ from_relation }}
     rename to {{ to_relation.include(database=false) }}

@@ -26,6 +26,28 @@
 {% endmacro %}
 
 
+{# What CREATE TABLE says between the name of the node's table, or its columns, and the query. #}
+{% macro sparkevolve__creation_clauses() %}
+    {{ file_format_clause() }}
+    {{ options_clause() }}
+    {{ tblproperties_clause() }}
+    {{ partition_cols(label="partitioned by") }}
+    {{ clustered_cols(label="clustered by") }}
+    {{ location_clause() }}
+    {{ comment_clause() }}
+{%- endmacro %}
+
+
+{# Where the catalog makes no table with its rows, make it empty, unless it is there; return whether what makes the table
+   has to replace it, in one commit, which nobody can tell from a table that was made with its rows. #}
+{% macro sparkevolve__begin_creation(relation, sql, clauses, is_new=false) %}
+  {% if not sparkevolve__is_managed(relation) %}
+    {% do return(false) %}
+  {% endif %}
+  {% do return(adapter.load_runner().begin_creation(relation, sql, clauses, is_new=is_new)) %}
+{% endmacro %}
+
+
 {% macro sparkevolve__file_format_clause() %}
   using {{ adapter.clauses().format_name(sparkevolve__file_format()) }}
 {%- endmacro -%}
@@ -59,13 +81,24 @@
 
 
 {% macro sparkevolve__location_clause() %}
-  {%- if sparkevolve__config('location_root') is not none -%}
-    location {{ adapter.clauses().string_literal(sparkevolve__location()) }}
+  {{ sparkevolve__location_sql(sparkevolve__place(this)) }}
+{%- endmacro -%}
+
+
+{% macro sparkevolve__location_sql(location) %}
+  {%- if location -%}
+    location {{ adapter.clauses().string_literal(location) }}
   {%- endif -%}
 {%- endmacro -%}
 
 
-{# Where the node's table is to be; none if the catalog chooses. #}
+{# Where a new table of the node is to be: as configured, or in its schema's folder, if the catalog wants to be told. #}
+{% macro sparkevolve__place(relation) %}
+  {%- do return(adapter.clauses().location(relation) if sparkevolve__location() is none else sparkevolve__location()) -%}
+{%- endmacro -%}
+
+
+{# Where the node's table is configured to be; none if the catalog chooses. #}
 {% macro sparkevolve__location() %}
   {%- if sparkevolve__config('location_root') is not none -%}
     {%- do return(sparkevolve__config('location_root') ~ '/' ~ model['alias']) -%}
@@ -109,6 +142,7 @@
 
 
 {% macro sparkevolve__create_view_as(relation, sql) -%}
+  {%- do adapter.checks().views(relation, model.unique_id) %}
   create or replace view {{ relation }}
   {{ sparkevolve__view_columns(sql) if config.persist_column_docs() }}
   {{ comment_clause() }}

@@ -5,18 +5,14 @@
   {%- if temporary -%}
     {{ create_temporary_view(relation, sql) }}
   {%- else -%}
-    create {{ 'or replace ' if sparkevolve__file_format() in ['delta', 'iceberg'] }}table {{ relation }}
     {%- if config.get('contract').enforced -%}
       {{ get_assert_columns_equivalent(sql) }}
       {%- set sql = get_select_subquery(sql) %}
     {% endif %}
-    {{ file_format_clause() }}
-    {{ options_clause() }}
-    {{ tblproperties_clause() }}
-    {{ partition_cols(label="partitioned by") }}
-    {{ clustered_cols(label="clustered by") }}
-    {{ location_clause() }}
-    {{ comment_clause() }}
+    {%- set clauses = sparkevolve__creation_clauses() -%}
+    {%- do sparkevolve__begin_creation(relation, sql, clauses) -%}
+    create {{ 'or replace ' if sparkevolve__file_format() in ['delta', 'iceberg'] }}table {{ relation }}
+    {{ clauses }}
     as
     {{ sql }}
   {%- endif -%}

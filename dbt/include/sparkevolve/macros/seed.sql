@@ -8,16 +8,20 @@
   {% set query = queries[0] %}
   {% if queries | length > 1 or not is_replaced %}
     {% set staged = adapter.batches().new_name(target_relation) %}
-    {% do sparkevolve__create_seed(staged, agate_table, sparkevolve__staging_clauses()) %}
+    {% do sparkevolve__create_seed(
+      staged, agate_table, sparkevolve__staging_clauses(staged, adapter.batches().properties())
+    ) %}
     {% do sparkevolve__insert_seed(staged, queries) %}
     {% set query = 'select * from ' ~ staged %}
   {% endif %}
   {% if not is_replaced %}
     {% do adapter.drop_relation(existing_relation) %}
   {% endif %}
+  {% set clauses = sparkevolve__seed_clauses() %}
+  {% do sparkevolve__begin_creation(target_relation, query, clauses) %}
   {% set sql %}
     create or replace table {{ target_relation }}
-    {{ sparkevolve__seed_clauses() }}
+    {{ clauses }}
     as
     {{ query }}
   {% endset %}
@@ -35,10 +39,11 @@
 {% endmacro %}
 
 
-{% macro sparkevolve__staging_clauses() %}
-  using iceberg
-  {{ sparkevolve__tblproperties(adapter.batches().properties()) }}
-{% endmacro %}
+{% macro sparkevolve__staging_clauses(staged, properties) -%}
+    using iceberg
+    {{ sparkevolve__tblproperties(properties) }}
+    {{ sparkevolve__location_sql(adapter.clauses().location(staged)) }}
+{%- endmacro %}
 
 
 {% macro sparkevolve__create_seed(relation, agate_table, clauses) %}

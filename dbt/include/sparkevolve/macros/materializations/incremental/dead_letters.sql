@@ -23,10 +23,11 @@
 
 {# The literal of where that table is to be, beside the model's; none if the catalog chooses. #}
 {% macro sparkevolve__dead_letter_location(settings) %}
-  {% if not settings.sets_aside or sparkevolve__location() is none %}
+  {% set location = sparkevolve__place(this) if settings.sets_aside else none %}
+  {% if location is none %}
     {% do return(none) %}
   {% endif %}
-  {% do return(adapter.clauses().string_literal(sparkevolve__location() ~ settings.dead_letter_suffix)) %}
+  {% do return(adapter.clauses().string_literal(location ~ settings.dead_letter_suffix)) %}
 {% endmacro %}
 
 

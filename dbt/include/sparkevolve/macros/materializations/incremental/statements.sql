@@ -31,9 +31,10 @@
 {# Evaluate a query into a table next to the target, which is removed when the node has ended, and return it. #}
 {% macro sparkevolve__stage(target_relation, sql, properties=none) %}
   {% set staged = adapter.batches().new_name(target_relation) %}
+  {% set clauses = sparkevolve__staging_clauses(staged, properties or adapter.batches().properties()) %}
+  {% set replaces = adapter.load_runner().begin_creation(staged, sql, clauses, is_new=true) %}
   {% call statement('stage') %}
-    create table {{ staged }} using iceberg
-    {{ sparkevolve__tblproperties(properties or adapter.batches().properties()) }}
+    create {{ 'or replace ' if replaces }}table {{ staged }} {{ clauses }}
     as
     {{ sql }}
   {% endcall %}
@@ -50,15 +51,11 @@
 
 
 {% macro sparkevolve__create_table(relation, sql, replace=false) %}
+  {% set clauses = sparkevolve__creation_clauses() %}
+  {% set replaces = sparkevolve__begin_creation(relation, sql, clauses) %}
   {% call statement('main') %}
-    create {{ 'or replace ' if replace }}table {{ relation }}
-    {{ file_format_clause() }}
-    {{ options_clause() }}
-    {{ tblproperties_clause() }}
-    {{ partition_cols(label="partitioned by") }}
-    {{ clustered_cols(label="clustered by") }}
-    {{ location_clause() }}
-    {{ comment_clause() }}
+    create {{ 'or replace ' if replace or replaces }}table {{ relation }}
+    {{ clauses }}
     as
     {{ sql }}
   {% endcall %}

@@ -1,0 +1,68 @@
+"""How a table comes into being with its rows where the catalog makes none that way."""
+
+from collections.abc import Mapping
+
+from dbt.adapters.events.logging import AdapterLogger
+
+from dbt.adapters.sparkevolve.evolution.names import string_literal
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.queries import Queries
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import dead_letters
+from dbt.adapters.sparkevolve.sql.ddl import create_empty
+
+logger = AdapterLogger("SparkEvolve")
+
+
+class Creation:
+    """Makes tables empty first, where they cannot be made with their rows.
+
+    Args:
+        catalog: the catalog.
+        spark: where the node runs.
+        node: the node that runs.
+    """
+
+    def __init__(self, catalog: IcebergCatalog, spark: Spark, node: Node) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self._node = node
+
+    def begin(self, relation: SparkEvolveRelation, query: str, clauses: str, *, is_new: bool = False) -> bool:
+        """Let a table be made from a query, and tell whether it has to be by replacing one.
+
+        Args:
+            relation: the table.
+            query: returns its rows.
+            clauses: what its CREATE TABLE says between its columns and the query.
+            is_new: whether nobody else knows its name.
+        """
+        if not self._catalog.is_made_empty(relation):
+            return False
+        if is_new or self._catalog.is_to_be_made(relation):
+            queries = Queries(self._spark, self._catalog.capabilities.reads_types, self._node)
+            columns = queries.stored_columns(relation, query)
+            if not is_new:
+                self._node.made_empty.append(relation)
+            self._spark.run(create_empty(str(relation), columns, clauses))
+        return True
+
+    def stage(self, relation: SparkEvolveRelation, query: str, properties: Mapping[str, str]) -> None:
+        """Stage what a query returns, under a new name, with properties that need no quoting."""
+        location = self._catalog.location_for(relation)
+        clauses = dead_letters.batch_clauses(properties, string_literal(location) if location else None)
+        replaces = self.begin(relation, query, clauses, is_new=True)
+        self._spark.run(dead_letters.create_batch(str(relation), query, clauses, replaces=replaces))
+
+    def give_back(self) -> None:
+        """Remove what was made empty for the node, and was not replaced: the node has failed."""
+        for relation in self._node.made_empty:
+            try:
+                self._catalog.remove_unfilled(relation)
+            except Exception as exc:
+                logger.warning(
+                    f"{relation} was made without rows, and could not be removed: {exc} The next run of "
+                    f"`{self._node.name}` takes it for no table."
+                )

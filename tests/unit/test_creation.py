@@ -1,0 +1,210 @@
+"""Tables of a catalog that makes none with its rows, and how one goes by the catalog's rules."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+
+from dbt.adapters.sparkevolve.errors import CatalogLacksError, FilesLeftError, NoLocationError
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
+from dbt.adapters.sparkevolve.iceberg.creation import CREATED_EMPTY
+from dbt.adapters.sparkevolve.load.checks import Checks
+from dbt.adapters.sparkevolve.sql.ddl import create_empty
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import columns, relation
+
+ID = columns("id int")
+MADE_EMPTY = {CREATED_EMPTY: "true"}
+OF_GLUE = capabilities_of({"type": "rest", "rest.signing-name": "glue"})
+OF_S3_TABLES = capabilities_of({"type": "rest", "rest.signing-name": "s3tables"})
+
+
+Can = Callable[[Capabilities], None]
+
+
+@pytest.fixture
+def can(monkeypatch: pytest.MonkeyPatch) -> Can:
+    """Let a catalog be one that can do this."""
+    return lambda capabilities: monkeypatch.setattr(CatalogAccess, "capabilities", capabilities)
+
+
+@pytest.fixture
+def glue(lake: IcebergCatalog, can: Can) -> IcebergCatalog:
+    """The catalog, with what Glue's REST endpoint can do."""
+    can(OF_GLUE)
+    return lake
+
+
+def files(settings: CatalogSettings, name: str) -> list[str]:
+    """What there is of a table in the warehouse."""
+    folder = Path(str(settings.pyiceberg["warehouse"]).removeprefix("file://"), "db", name)
+    return sorted(path.suffix for path in folder.rglob("*") if path.is_file())
+
+
+def test_only_where_no_table_is_made_with_its_rows_it_is_made_empty(glue: IcebergCatalog, can: Can) -> None:
+    assert glue.is_made_empty(relation("t"))
+    assert glue.creation_marks(relation("t")) == MADE_EMPTY
+    assert not glue.is_made_empty(relation("t").incorporate(path={"database": "other"}))
+    can(capabilities_of({"type": "sql"}))
+    assert not glue.is_made_empty(relation("t"))
+    assert glue.creation_marks(relation("t")) == {}
+
+
+def test_a_table_is_unfilled_until_it_has_a_snapshot(
+    glue: IcebergCatalog, make_table: MakeTable, can: Can
+) -> None:
+    unfilled = make_table(ID, name="unfilled", properties=MADE_EMPTY)
+    filled = make_table(ID, [{"id": 1}], name="filled", properties=MADE_EMPTY)
+    somebodys = make_table(ID, name="somebodys")
+    assert [glue.is_unfilled(each) for each in (unfilled, filled, somebodys, relation("none"))] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    can(capabilities_of({"type": "sql"}))
+    assert not glue.is_unfilled(unfilled)
+
+
+def test_what_another_run_has_not_filled_goes_before_a_table_is_made(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog, settings: CatalogSettings
+) -> None:
+    filled = make_table(ID, [{"id": 1}], name="filled", properties=MADE_EMPTY)
+    unfilled = make_table(ID, name="unfilled", properties=MADE_EMPTY)
+    assert not glue.is_to_be_made(filled)
+    assert glue.is_to_be_made(relation("none"))
+    assert glue.is_to_be_made(unfilled)
+    assert other.list_tables("db") == [("db", "filled")]
+    assert files(settings, "unfilled") == []
+    glue.remove_unfilled(filled)
+    glue.remove_unfilled(relation("none"))
+    glue.remove_unfilled(make_table(ID, name="unfilled", properties=MADE_EMPTY))
+    assert other.list_tables("db") == [("db", "filled")]
+    assert other.load_table("db.filled").scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_files_go_where_the_catalog_drops_a_table_without_them_only(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog, settings: CatalogSettings
+) -> None:
+    make_table(ID, [{"id": 1}], [{"id": 2}], name="stays")
+    gone = make_table(ID, [{"id": 1}], [{"id": 2}], name="gone")
+    with other.load_table("db.gone").transaction() as transaction:
+        transaction.delete("id = 1")
+    kept = files(settings, "stays")
+    assert len(files(settings, "gone")) > len(kept) > 0
+    glue.purge(gone)
+    assert files(settings, "gone") == []
+    assert files(settings, "stays") == kept
+    assert other.list_tables("db") == [("db", "stays")]
+    glue.purge(gone)
+
+
+def test_a_table_goes_though_its_files_cannot_be_listed(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    broken = make_table(ID, [{"id": 1}])
+    snapshot = other.load_table("db.t").current_snapshot()
+    assert snapshot is not None
+    Path(snapshot.manifest_list.removeprefix("file://")).unlink()
+    with pytest.raises(FilesLeftError, match="was dropped, but not all of its files could be removed"):
+        glue.purge(broken)
+    assert other.list_tables("db") == []
+
+
+def test_a_table_that_goes_with_its_files_only_stays_if_these_do(
+    lake: IcebergCatalog, make_table: MakeTable, other: Catalog, can: Can
+) -> None:
+    can(OF_S3_TABLES)
+    table = make_table(ID, [{"id": 1}])
+
+    def purge_table(name: object) -> None:
+        raise PermissionError("not allowed")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(lake.access.opened, "purge_table", purge_table)
+        with pytest.raises(PermissionError, match="not allowed"):
+            lake.purge(table)
+    assert other.list_tables("db") == [("db", "t")]
+    assert lake.drops_with_files(table)
+    assert not lake.drops_with_files(table.incorporate(path={"database": "other"}))
+    lake.purge(table)
+    with pytest.raises(NoSuchTableError):
+        other.load_table("db.t")
+
+
+def test_a_table_lies_in_the_folder_of_its_schema_where_the_catalog_has_to_be_told(
+    lake: IcebergCatalog, other: Catalog, can: Can
+) -> None:
+    assert lake.location_for(relation("t")) is None
+    can(OF_GLUE)
+    with pytest.raises(NoLocationError) as error:
+        lake.location_for(relation("t"))
+    assert error.value.msg == (
+        "`lake`.`db`.`t` cannot be made: the catalog `lake` wants to be told where its tables are to be, and "
+        "the schema has no location. Run ALTER SCHEMA `lake`.`db` SET DBPROPERTIES ('location' = "
+        "'s3://bucket/folder'), or make it with CREATE SCHEMA … LOCATION …. Nothing was built."
+    )
+    other.update_namespace_properties("db", updates={"location": "s3://bucket/db/"})
+    assert lake.location_for(relation("t")) == "s3://bucket/db/t"
+    assert lake.location_for(relation("t").incorporate(path={"database": "other"})) is None
+    with pytest.raises(NoLocationError):
+        lake.location_for(relation("t").incorporate(path={"schema": "none"}))
+
+
+def test_the_statement_that_makes_a_table_empty() -> None:
+    listed = [("id", "int"), ("a`b", "struct<`x`:int>")]
+    assert create_empty("`lake`.`db`.`t`", listed, "\n  using iceberg\n  location 'x'  ") == (
+        "CREATE TABLE `lake`.`db`.`t` (`id` int, `a``b` struct<`x`:int>)\nusing iceberg\n  location 'x'"
+    )
+
+
+def test_what_a_catalog_lacks_is_named_with_what_to_do(lake: IcebergCatalog, can: Can) -> None:
+    checks = Checks(None, {}, catalogs=Catalogs([lake]))  # type: ignore[arg-type]
+    view = relation("Orders")
+    checks.views(view, "model.shop.orders")
+    checks.name(view, "model.shop.orders")
+    can(OF_S3_TABLES)
+    with pytest.raises(CatalogLacksError) as views:
+        checks.views(view, "model.shop.orders")
+    begins = "model.shop.orders cannot be built as `lake`.`db`.`Orders`: the catalog `lake`"
+    assert views.value.msg == (
+        f"{begins} (Amazon S3 Tables by REST) has no views. Set `materialized` to `table`, `incremental` or "
+        "`ephemeral`. Nothing of it was built."
+    )
+    with pytest.raises(CatalogLacksError) as name:
+        checks.name(view, "model.shop.orders")
+    assert name.value.msg == (
+        f"{begins} (Amazon S3 Tables by REST) takes names of lower-case letters, digits and underscores "
+        "only, which begin with a letter or a digit. Give it another `alias`, or rename it. Nothing of it "
+        "was built."
+    )
+    checks.renaming(view)
+    can(OF_GLUE)
+    with pytest.raises(CatalogLacksError) as renaming:
+        checks.renaming(view)
+    assert renaming.value.msg == (
+        "`lake`.`db`.`Orders` cannot be renamed: the catalog `lake` (Glue by REST) renames no table. Build "
+        "it under its new name, and drop the old one. Nothing was renamed."
+    )
+    can(OF_S3_TABLES)
+    elsewhere = view.incorporate(path={"database": "other"})
+    checks.views(elsewhere, "model.shop.orders")
+    checks.name(elsewhere, "model.shop.orders")
+    can(capabilities_of({"type": "rest"}))
+    with pytest.raises(CatalogLacksError, match="put `view-endpoints-supported: true` into"):
+        checks.views(view, "model.shop.orders")
+
+
+def test_spark_has_s3_tables_purge(tmp_path: Path) -> None:
+    key = "spark.sql.catalog.lake.rest-catalog-purge"
+    properties = {"type": "rest", "uri": "http://127.0.0.1:1", "rest.signing-name": "s3tables"}
+    assert resolve("lake", properties, tmp_path).spark[key] == "true"
+    assert key not in resolve("lake", {**properties, "rest.signing-name": "glue"}, tmp_path).spark
+    mine = resolve("lake", {**properties, "spark": {"rest-catalog-purge": "false"}}, tmp_path)
+    assert mine.spark[key] == "false"
