@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.functional.duckdb_reader import duckdb_rows
-from tests.functional.harness import Scenario
+from tests.functional.harness import Run, Scenario
 
 # Nobody listens there. A catalog that nothing of a command needs is not asked.
 AWAY = {"type": "rest", "uri": "http://127.0.0.1:1"}
@@ -40,6 +40,16 @@ class Project:
         """The rows of a table in `other`, as DuckDB reads them."""
         return duckdb_rows(self.there(name), columns)
 
+    def tables(self) -> list[str]:
+        """The tables in `other`: a staged batch would be among them."""
+        return sorted(name[-1] for name in self.other.list_tables((self.scenario.schema,)))
+
+    def command(self, *arguments: str) -> Run:
+        """A dbt command, which has to succeed."""
+        run = self.scenario.dbt(*arguments)
+        assert run.success, run.message or run.log
+        return run
+
 
 @pytest.fixture
 def project(
@@ -59,6 +69,169 @@ def project(
         given = profile_target.get("server_side_parameters", {})
         profile["server_side_parameters"] = {**given, **settings.spark}
     return Project(scenario_factory(**profile), properties)
+
+
+def write(project: Project, *, evolved: bool) -> None:
+    """Write the project: as it is first, or with columns that have come and gone."""
+    scenario = project.scenario
+    schema = scenario.schema
+    docs = {"relation": True, "columns": True}
+    new = ", 'n' as note, cast(v as bigint) as v2" if evolved else ", 'o' as old"
+    scenario.file("seeds/codes.csv", "id,v\n1,10\n2,20\n" + ("3,30\n" if evolved else ""))
+    # The same name and schema in two catalogs.
+    for name, database in (("facts", "other"), ("facts_here", "lake")):
+        scenario.model(
+            f"select id, v{new if database == 'other' else ''} from {{{{ ref('codes') }}}}",
+            name=name,
+            alias="facts",
+            database=database,
+            persist_docs=docs,
+            audits=["id > 0"],
+        )
+    strategies: dict[str, dict[str, Any]] = {
+        # PyIceberg cannot commit to it: Spark does, in the catalog that it is in.
+        "merged": {"incremental_strategy": "merge", "tblproperties": {"format-version": "3"}},
+        "added": {"unique_key": None, "publish": "direct"},
+        "parted": {"unique_key": None, "incremental_strategy": "insert_overwrite", "partition_by": "id"},
+        "lettered": {"on_bad_rows": "dead_letter"},
+    }
+    for name, config in strategies.items():
+        columns = "id, v"
+        if name == "lettered":
+            columns = "id + 10 as id, if(id = 3, 'six', '5') as n" if evolved else "id, 5 as n"
+        sql = f"select {columns}{new} from {{{{ ref('facts') }}}}"
+        scenario.model(sql, name=name, database="other", **config)
+    settings = {"event_time": "at", "begin": "2026-01-01", "batch_size": "year", "lookback": 0}
+    scenario.model(
+        f"select 1 as id, date_trunc('year', now()) as at{new.replace('v as bigint', '1 as bigint')}",
+        name="batches",
+        database="other",
+        unique_key=None,
+        incremental_strategy="microbatch",
+        **settings,
+    )
+    scenario.model(
+        "select f.id, s.dbt_valid_to from {{ ref('facts') }} as f join {{ ref('snap') }} as s on f.id = s.id",
+        name="table_there",
+        materialized="table",
+        unique_key=None,
+        database="other",
+        persist_docs=docs,
+    )
+    scenario.model(
+        "select * from {{ ref('facts_here') }}",
+        name="view_there",
+        materialized="view",
+        unique_key=None,
+        database="other",
+    )
+    scenario.model(
+        "select * from {{ ref('facts') }}",
+        name="plain",
+        materialized="table",
+        unique_key=None,
+        database="spark_catalog",
+        file_format="parquet",
+    )
+    scenario.model(
+        "select count(*) as n from {{ source('spark', 'plain') }}, "
+        "{{ this.database }}.{{ this.schema }}.facts",
+        name="back_here",
+        materialized="table",
+        unique_key=None,
+        pre_hook="-- depends_on: {{ ref('plain') }} {{ ref('facts_here') }}\nselect 1",
+    )
+    scenario.file(
+        "snapshots/snap.sql",
+        "{% snapshot snap %}{{ config(target_database='other', target_schema='"
+        + schema
+        + "', unique_key='id', strategy='check', check_cols='all') }}"
+        + f"select id, v{new} from {{{{ ref('codes') }}}}{{% endsnapshot %}}",
+    )
+    source = (
+        "{name: %s, database: %s, schema: " + schema + ", tables: [{name: %s, columns: [{name: id, %s}]%s}]}"
+    )
+    tests = "data_tests: [not_null]"
+    fresh = ", loaded_at_field: at, freshness: {warn_after: {count: 9999, period: day}}"
+    scenario.file(
+        "models/models.yml",
+        "models:\n"
+        "  - {name: facts, description: it's there, columns: [{name: v, description: a value,"
+        " data_tests: [not_null, unique]}]}\n"
+        "  - {name: table_there, description: a table}\n"
+        "sources:\n"
+        f"  - {source % ('spark', 'spark_catalog', 'plain', tests, '')}\n"
+        f"  - {source % ('second', 'other', 'batches', tests, fresh)}\n"
+        "unit_tests:\n"
+        "  - name: a_unit\n    model: merged\n"
+        "    overrides: {macros: {is_incremental: false}}\n"
+        f"    given: [{{input: ref('facts'), rows: [{{id: 7, v: 8}}]}}]\n"
+        f"    expect: {{rows: [{{id: 7, v: 8}}]}}\n",
+    )
+    scenario.write_project(seeds={"+database": "other"})
+
+
+def test_a_project_in_two_catalogs(project: Project) -> None:
+    scenario = project.scenario
+    write(project, evolved=False)
+    # Nothing says to dbt that what makes a source comes before its tests.
+    project.command("build", "--exclude", "source:*,resource_type:test")
+    project.command("test", "--select", "source:*")
+    assert project.rows("facts", "id, v, old") == [(1, 10, "o"), (2, 20, "o")]
+    assert scenario.rows("facts") == [(1, 10), (2, 20)]
+    names = ("facts", "merged", "added", "parted", "batches", "snap", "lettered")
+    ids = {name: field_ids(project.there(name)) for name in names}
+    here = scenario.field_ids("facts")
+
+    write(project, evolved=True)
+    project.command("build")
+    for name in names:
+        table = project.there(name)
+        assert ids[name].items() <= field_ids(table).items(), name
+        assert {"note", "v2"} <= field_ids(table).keys(), name
+        assert list(table.metadata.refs) == ["main"], name
+    new = [(n, 10 * n, None, "n", 10 * n) for n in (1, 2, 3)]
+    for name in ("facts", "parted"):
+        assert project.rows(name, "id, v, old, note, v2") == new
+    # MERGE updates rows in place.
+    updated = [(n, 10 * n, "o" if n < 3 else None, "n", 10 * n) for n in (1, 2, 3)]
+    assert project.rows("merged", "id, v, old, note, v2") == updated
+    old = [(n, 10 * n, "o", None, None) for n in (1, 2)]
+    assert project.rows("added", "id, v, old, note, v2") == [old[0], new[0], old[1], new[1], new[2]]
+    assert project.rows("batches", "id, old, note, v2") == [(1, None, "n", 1)]
+    versions = project.rows("snap", "id, note, dbt_valid_to is null")
+    assert versions == [(1, "n", True), (1, None, False), (2, "n", True), (2, None, False), (3, "n", True)]
+    # The letters are beside the table of their model.
+    assert project.rows("lettered_dlt", "modelName") == [("lettered",)]
+    assert project.there("facts").properties["comment"] == "it's there"
+    assert {field.name: field.doc for field in project.there("facts").schema().fields}["v"] == "a value"
+    assert project.there("table_there").properties["comment"] == "a table"
+    # What has the same name in the other catalog is as it was.
+    assert scenario.field_ids("facts") == here
+    assert scenario.rows("facts") == [(1, 10), (2, 20), (3, 30)]
+    in_other = [*names, "codes", "table_there", "lettered_dlt"]
+    assert project.tables() == sorted(in_other)
+
+
+def field_ids(table: Table) -> dict[str, int]:
+    """The field id of each column."""
+    return {field.name: field.field_id for field in table.schema().fields}
+
+
+@pytest.mark.servers
+def test_a_server_beside_a_file(
+    scenario_factory: Callable[..., Scenario], server_properties: dict[str, str]
+) -> None:
+    scenario = scenario_factory(catalogs={"other": server_properties, "away": AWAY})
+    project = Project(scenario, server_properties)
+    for evolved in (False, True):
+        write(project, evolved=evolved)
+        project.command("build", "--exclude", "source:*,resource_type:test")
+    rows = [(n, 10 * n, None, "n", 10 * n) for n in (1, 2, 3)]
+    assert project.rows("facts", "id, v, old, note, v2") == rows
+    assert len(project.rows("snap")) == 5
+    assert scenario.rows("facts") == [(1, 10), (2, 20), (3, 30)]
+    assert not [name for name in project.tables() if "__dbt_tmp" in name]
 
 
 def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:

@@ -1,5 +1,6 @@
 """The Iceberg catalogs of a profile, by name: whoever works on a relation asks for the one that it is in."""
 
+import re
 from collections.abc import Callable, Sequence
 
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError
@@ -96,7 +97,8 @@ class Catalogs:
             CatalogUnavailableError: one is.
         """
         for name, catalog in self._stated.items():
-            if catalog is self.own or name in sql:
+            # By hand it may have been written without quotes.
+            if catalog is self.own or re.search(rf"(?<!\w){name}(?!\w)", sql):
                 catalog.check_after(error)
 
 
