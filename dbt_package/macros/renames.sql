@@ -27,7 +27,8 @@
         {% do new_of.update({path.text: name}) %}
         {% set taken = located.siblings.get(name | lower, old) %}
         {% do run.wanted.update({old.id: {
-          'path': path, 'old': old, 'name': name, 'taken': none if taken.id == old.id else taken, 'returned': none
+          'path': path, 'old': old, 'name': name, 'taken': none if taken.id == old.id else taken, 'returned': none,
+          'returns_new': false
         }}) %}
       {% endif %}
     {% endif %}
@@ -36,8 +37,9 @@
     {# What is returned under a name that another field gets is for that one. #}
     {% set here = sparkevolve.path_of(rename.path.names[:-1] + [rename.old.name | lower]).text %}
     {% if here not in places %}
-      {% do rename.update({'returned': sparkevolve.returned_as(batch, rename, new_of)}) %}
+      {% do rename.update({'returned': sparkevolve.returned_as(batch, rename, rename.old.name, new_of)}) %}
     {% endif %}
+    {% do rename.update({'returns_new': sparkevolve.returned_as(batch, rename, rename.name, new_of) is not none}) %}
   {% endfor %}
   {% set found = {} %}
   {% for id, rename in run.wanted.items() %}
@@ -52,20 +54,20 @@
 {% endmacro %}
 
 
-{# What a model returns under the old name, in the struct that has it, whatever that is called; none if it does not, or if
-   the two names differ by case only. #}
-{% macro returned_as(batch, rename, new_of) %}
+{# What a model returns under a name beside the field, whatever the struct around it is called; none if it does not, or if
+   the two names of the rename differ by case only. #}
+{% macro returned_as(batch, rename, name, new_of) %}
   {% if rename.old.name | lower == rename.name | lower %}
     {% do return(none) %}
   {% endif %}
   {% set before, after = rename.path.names[:-1], [] %}
-  {% for name in before %}
-    {% do after.append(new_of.get(sparkevolve.path_of(before[:loop.index]).text, name)) %}
+  {% for level in before %}
+    {% do after.append(new_of.get(sparkevolve.path_of(before[:loop.index]).text, level)) %}
   {% endfor %}
   {% for parent in [after, before] %}
-    {% set siblings = sparkevolve.siblings_at(batch, parent + [rename.old.name]) %}
+    {% set siblings = sparkevolve.siblings_at(batch, parent + [name]) %}
     {% if siblings %}
-      {% do return(siblings.get(rename.old.name | lower)) %}
+      {% do return(siblings.get(name | lower)) %}
     {% endif %}
   {% endfor %}
   {% do return(none) %}
@@ -85,7 +87,8 @@
       {% do return(false) %}
     {% endif %}
     {% do return(sparkevolve.refuse_rename_old_returned(rename.path, rename.name)) %}
-  {% elif rename.returned is not none or sparkevolve.was_moved_here(run, rename) %}
+  {% elif rename.returned is not none or not rename.returns_new or sparkevolve.was_moved_here(run, rename) %}
+    {# Without either name there is nothing to be mistaken about: both are padded. #}
     {% do return(false) %}
   {% endif %}
   {% do return(sparkevolve.refuse_rename_both_exist(rename.path, rename.name)) %}

@@ -209,7 +209,7 @@ def test_changes_of_a_table_are_the_statements_of_the_adapter(
     assume(not plan.refusals)
     commit_changes(table, plan.changes, "run", "fingerprint")
     after = memory.load_table(table.name()).schema()
-    expected = alter_columns("db.t", before, after, lambda text: f"'{text}'".replace("it's", "it\\'s"))
+    expected = alter_columns("db.t", before, after, PURE.constant_literal)
     by_package = PURE.plan_evolution(
         as_macros_see(before.fields), as_macros_see(batch.fields), as_mapping(policy, before)
     )
