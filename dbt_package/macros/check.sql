@@ -14,8 +14,12 @@
   {% endif %}
   {% set lacks = [] %}
   {% do sparkevolve.check_project(lacks) %}
-  {% do sparkevolve.check_server(lacks) %}
-  {% do sparkevolve.check_rights(lacks) %}
+  {% set server = sparkevolve.check_server(lacks) %}
+  {# At once, since a right that is lacking ends this macro. #}
+  {% for lack in lacks %}
+    {% do sparkevolve.say('Missing: ' ~ lack) %}
+  {% endfor %}
+  {% do sparkevolve.check_rights(server) %}
   {% do sparkevolve.say(sparkevolve.losses_text()) %}
   {% if lacks %}
     {% do exceptions.raise_compiler_error('What is missing:\n  * ' ~ lacks | join('\n  * ')) %}
@@ -56,6 +60,7 @@
 {% endmacro %}
 
 
+{# Returns the `catalog`, whether it `is_iceberg`, and whether there are `branches`. #}
 {% macro check_server(lacks) %}
   {% do sparkevolve.say('Spark ' ~ sparkevolve.rows('select version()')[0][0]) %}
   {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
@@ -68,7 +73,8 @@
       ~ 'Without it nothing of this package works'
     ) %}
   {% endif %}
-  {% if 'IcebergSparkSessionExtensions' in sparkevolve.spark_setting('spark.sql.extensions', '') %}
+  {% set branches = 'IcebergSparkSessionExtensions' in sparkevolve.spark_setting('spark.sql.extensions', '') %}
+  {% if branches %}
     {% do sparkevolve.say("Iceberg's SQL extensions are there: runs are published from branches") %}
   {% else %}
     {% do lacks.append(
@@ -82,31 +88,37 @@
       '`spark.sql.parser.escapedStringLiterals` is true: descriptions with quotes or backslashes cannot be stored'
     ) %}
   {% endif %}
+  {% if sparkevolve.has_one_session() %}
+    {% do sparkevolve.say(
+      'All connections share one session of this Spark: models that overwrite partitions load again where another has '
+      ~ 'changed how that works, and `publish: direct` is refused for them'
+    ) %}
+  {% endif %}
+  {% do return({'catalog': catalog, 'is_iceberg': 'iceberg' in class, 'branches': branches}) %}
 {% endmacro %}
 
 
 {# Rights are seen by using them. #}
-{% macro check_rights(lacks) %}
-  {% if lacks %}
-    {% do sparkevolve.say('Rights were not tried, since something is missing') %}
+{% macro check_rights(server) %}
+  {% if not server.is_iceberg %}
+    {% do sparkevolve.say('Rights were not tried, since there is no Iceberg catalog') %}
     {% do return('') %}
   {% endif %}
   {% set name = target.schema ~ '.sparkevolve_check_' ~ local_md5(invocation_id)[:12] %}
+  {% set written = sparkevolve.branch_of(name, 'tried') if server.branches else name %}
   {% set steps = [
     ['CREATE SCHEMA', 'create schema if not exists ' ~ target.schema],
     ['CREATE TABLE', 'create or replace table ' ~ name ~ ' using iceberg as select 1 as id'],
     ['ALTER TABLE, which adds columns', 'alter table ' ~ name ~ ' add columns (`note` string)'],
     ['SHOW CREATE TABLE', 'show create table ' ~ name],
-    ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60)],
-    ['INSERT into a branch', 'insert into ' ~ sparkevolve.branch_of(name, 'tried') ~ ' select 2, null'],
-    ['DELETE from a branch', 'delete from ' ~ sparkevolve.branch_of(name, 'tried') ~ ' where id = 1'],
+    ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60) if server.branches else none],
+    ['INSERT', 'insert into ' ~ written ~ ' select 2, null'],
+    ['DELETE', 'delete from ' ~ written ~ ' where id = 1'],
     ['metadata tables', 'select * from ' ~ name ~ '.refs'],
-    ['CALL fast_forward', sparkevolve.fast_forward(
-      sparkevolve.rows('select current_catalog()')[0][0], name, 'main', 'tried'
-    )],
+    ['CALL fast_forward', sparkevolve.fast_forward(server.catalog, name, 'main', 'tried') if server.branches else none],
     ['DROP TABLE', 'drop table ' ~ name ~ ' purge']
   ] %}
-  {% for what, sql in steps %}
+  {% for what, sql in steps if sql is not none %}
     {% do sparkevolve.say('Trying ' ~ what ~ ' in the schema ' ~ target.schema) %}
     {% do sparkevolve.run_statement(sql, 'check') %}
   {% endfor %}

@@ -2,12 +2,19 @@
    failed. #}
 
 
+{# What `dbt_project.yml` of this package asks for at the end of each dbt command. #}
+{% macro end_run(results) %}
+  {% if execute and target.type == 'spark' %}
+    {% do sparkevolve.drop_staged_of_failed(results) %}
+    {% do sparkevolve.restore_overwrite_mode(results) %}
+  {% endif %}
+  {% do return('') %}
+{% endmacro %}
+
+
 {# At the end of a dbt command: the staged batches of models that have failed in it. Branches are removed by the next run
    of the model, or by `expire_snapshots`, once they are two days old. #}
 {% macro drop_staged_of_failed(results) %}
-  {% if not execute or target.type != 'spark' %}
-    {% do return('') %}
-  {% endif %}
   {% for result in results %}
     {% set node = result.node %}
     {% if node.resource_type == 'model' and node.config.materialized == 'incremental'
@@ -19,7 +26,6 @@
       {% endfor %}
     {% endif %}
   {% endfor %}
-  {% do return('') %}
 {% endmacro %}
 
 

@@ -16,6 +16,8 @@
   {% if models and not sparkevolve.has_override() %}
     {% do exceptions.raise_compiler_error(sparkevolve.override_text(models)) %}
   {% elif models %}
+    {% do sparkevolve.note_variables() %}
+    {% do sparkevolve.mark_session() %}
     {% do sparkevolve.say(sparkevolve.losses_text()) %}
   {% endif %}
   {% do return('') %}

@@ -7,6 +7,8 @@
   {% set settings = sparkevolve.incremental_settings(full_refresh) %}
   {% set target_relation = this.incorporate(type='table') %}
   {% do sparkevolve.freezes_schema() %}
+  {% do sparkevolve.warn_of_settings() %}
+  {% do sparkevolve.check_grants(target_relation) %}
   {% do run_hooks(pre_hooks) %}
   {% set existing_relation = load_relation(this) %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
@@ -24,9 +26,42 @@
     target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, full_refresh)
   ) %}
   {% do sparkevolve.store_descriptions(target_relation) %}
-  {% do persist_constraints(target_relation, model) %}
+  {% do sparkevolve.tell_of_not_null(target_relation) %}
   {% do run_hooks(post_hooks) %}
   {% do return({'relations': [target_relation]}) %}
+{% endmacro %}
+
+
+{# See that Spark has a GRANT while nothing is written yet: its parser knows the statement only with an authoriser. #}
+{% macro check_grants(target) %}
+  {% if config.get('grants') %}
+    {% do sparkevolve.run_statement(
+      'explain /* Nothing was written. If this fails, Spark has no GRANT: take `grants` out of ' ~ model.unique_id ~ ' */ '
+      ~ 'grant select on table ' ~ target ~ ' to `nobody`', 'check'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Spark enforces no constraint on an Iceberg table but NOT NULL, and a column that may go from the model must be free to be
+   padded: what a contract says of it stays with dbt. #}
+{% macro tell_of_not_null(target) %}
+  {% set found = [] %}
+  {% if config.get('contract').enforced %}
+    {% for column in model.columns.values() if column.constraints | selectattr('type', 'equalto', 'not_null') | list %}
+      {% do found.append(column.name) %}
+    {% endfor %}
+    {% for constraint in model.constraints if constraint.type == 'not_null' %}
+      {% do found.extend(constraint.columns) %}
+    {% endfor %}
+  {% endif %}
+  {% if found %}
+    {% do log(
+      target ~ ": the contract's not_null of " ~ sparkevolve.listed(found | unique | list) ~ ' is not applied: in the table '
+      ~ "such a column stays optional, so that it can be padded once the model no longer returns it. dbt's test "
+      ~ '`not_null` checks it, and so do `audits` before rows are visible.', info=True
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 
@@ -72,7 +107,7 @@
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}
   {% if existing_relation is not none %}
-    {% do sparkevolve.warn_of_replacement(target, existing_relation, query) %}
+    {% do sparkevolve.warn_of_replacement(target, existing_relation, query, is_other) %}
     {% if is_other %}
       {# What Spark or the catalog does not take is to be seen while the old relation is there. #}
       {% set trial = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 'trial') %}
@@ -97,6 +132,7 @@
     {% for field in query.fields %}
       {% do columns.append({'name': field.name, 'source': field.name, 'projection': {'kind': 'keep'}}) %}
     {% endfor %}
+    {% do sparkevolve.check_audits_can_be_asked(target, staged, columns, settings) %}
     {% do sparkevolve.check_audits({
       'target': target | string, 'staged': staged | string, 'settings': settings, 'on_branch': false,
       'plan': {'unique_key': settings.unique_key, 'columns': columns}
@@ -109,15 +145,35 @@
    connection: a table that was not there is made once all the same. #}
 {% macro create_statement(target, sql, replace, settings, with_location=true) %}
   {% set properties = dict(sparkevolve.default_properties(settings.tblproperties), **settings.tblproperties) %}
+  {% do return([
+    'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg',
+    sparkevolve.pairs_clause('options', settings.options),
+    sparkevolve.pairs_clause('tblproperties', properties),
+    sparkevolve.partition_clause(settings),
+    'location ' ~ sparkevolve.constant_literal(sparkevolve.location(settings), true)
+      if with_location and settings.location_root else '',
+    'comment ' ~ sparkevolve.constant_literal(model.description, true)
+      if config.persist_relation_docs() and model.description else '',
+    'as\n' ~ sql
+  ] | select | join('\n')) %}
+{% endmacro %}
+
+
+{# Names and values as a clause; empty if there are none. #}
+{% macro pairs_clause(keyword, values) %}
   {% set pairs = [] %}
-  {% for name, value in properties.items() %}
-    {% do pairs.append(sparkevolve.constant_literal(name, true) ~ ' = ' ~ sparkevolve.constant_literal(value, true)) %}
+  {% for name, value in values.items() %}
+    {% do pairs.append(
+      sparkevolve.constant_literal(name | string, true) ~ ' = ' ~ sparkevolve.constant_literal(value | string, true)
+    ) %}
   {% endfor %}
-  {% do return(
-    'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg\n' ~ options_clause()
-    ~ '\ntblproperties (' ~ pairs | join(', ') ~ ')\n' ~ sparkevolve.partition_clause(settings) ~ '\n'
-    ~ (location_clause() if with_location else '') ~ '\n' ~ comment_clause() ~ '\nas\n' ~ sql
-  ) %}
+  {% do return(keyword ~ ' (' ~ pairs | join(', ') ~ ')' if pairs else '') %}
+{% endmacro %}
+
+
+{# Where the table of the model is to be, if the model says so. #}
+{% macro location(settings) %}
+  {% do return(settings.location_root ~ '/' ~ model.alias if settings.location_root else none) %}
 {% endmacro %}
 
 
@@ -184,8 +240,8 @@
 {% endmacro %}
 
 
-{# A full refresh with `replace` takes away what the model no longer returns. #}
-{% macro warn_of_replacement(target, existing_relation, query) %}
+{# A full refresh with `replace`, or of a table of another format, takes away what the model no longer returns. #}
+{% macro warn_of_replacement(target, existing_relation, query, is_other) %}
   {% if existing_relation.is_view %}
     {% do return('') %}
   {% endif %}
@@ -200,7 +256,8 @@
   {% if detected.removed %}
     {% do exceptions.warn(
       'The full refresh of ' ~ target ~ ' takes away the columns that the model no longer returns: '
-      ~ detected.removed | join(', ') ~ ', since full_refresh_schema is `replace`.'
+      ~ detected.removed | join(', ') ~ ', since ' ~ ('full_refresh_schema is `replace`' if not is_other
+                                                      else 'what is there is not an Iceberg table, and is replaced as a whole') ~ '.'
     ) %}
   {% endif %}
 {% endmacro %}

@@ -142,6 +142,9 @@
     {% if changed and sparkevolve.freezes_schema() %}
       {% do refusals.append(sparkevolve.refuse_frozen_schema(settings.node, changed)) %}
     {% endif %}
+    {% for change in plan.changes if change.verb == 'widened' and ' from void to ' in change.text %}
+      {% do refusals.append(sparkevolve.refuse_type_of_unknown(change.path, change.type)) %}
+    {% endfor %}
     {% if refusals %}
       {% do return(sparkevolve.refused_plan(refusals)) %}
     {% endif %}
@@ -179,26 +182,6 @@
 {% endmacro %}
 
 
-{# `--vars 'sparkevolve_freeze_schema: true'`: the columns of no table may change in this run. #}
-{% macro freezes_schema() %}
-  {% do return(sparkevolve.variable_is_on('sparkevolve_freeze_schema')) %}
-{% endmacro %}
-
-
-{# Whoever misspells a stop wants one. #}
-{% macro variable_is_on(name) %}
-  {% set value = var(name, false) %}
-  {% set word = value | string | trim | lower %}
-  {% if word not in ['true', 'yes', 'on', '1', 'false', 'no', 'off', '0'] %}
-    {% do exceptions.raise_compiler_error(
-      'The variable `' ~ name ~ '` is ' ~ tojson(value) ~ ", which is neither true nor false: give it as `--vars '" ~ name
-      ~ ": true'`, or leave it out. Nothing was built."
-    ) %}
-  {% endif %}
-  {% do return(word in ['true', 'yes', 'on', '1']) %}
-{% endmacro %}
-
-
 {# The name of a staged batch: a run that ends half-way leaves it, and the end of the dbt command finds it by its name. #}
 {% macro staging_relation(target, node_id, attempt) %}
   {% set token = local_md5(invocation_id ~ '/' ~ node_id ~ '/' ~ attempt)[:12] %}
@@ -226,7 +209,8 @@
 
 
 {# How many `rows` a staged batch has, and which columns (folded names) hold no NULL, of those where it matters: of the
-   key, and of those that are NOT NULL in the table. #}
+   key, and of those that are NOT NULL in the table. Of a microbatch also how many are `outside` of its window, and the
+   `first` and `last` event time, as text. #}
 {% macro measure(staged, table, query, settings) %}
   {% set required = table.fields | selectattr('required') | map(attribute='name') | map('lower') | list %}
   {% set wanted = required + settings.replacing | map('lower') | list %}
@@ -238,17 +222,66 @@
   {% for field in query.fields if field.name | lower in wanted %}
     {% do counted.append(field.name | lower) %}
     {% do counts.append(
-      'cast(count_if(DBT_INTERNAL_SOURCE.' ~ sparkevolve.quote(field.name) ~ ' is null) as string)'
+      'cast(count_if(DBT_INTERNAL_DEST.' ~ sparkevolve.quote(field.name) ~ ' is null) as string)'
     ) %}
   {% endfor %}
-  {% set row = sparkevolve.rows('select ' ~ counts | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_SOURCE')[0] %}
+  {% set window = sparkevolve.window_measures(table.fields, query.fields, settings) %}
+  {% set row = sparkevolve.rows(
+    'select ' ~ (counts + window) | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_DEST'
+  )[0] %}
   {% set without_null = [] %}
   {% for name in counted %}
     {% if row[loop.index] == '0' %}
       {% do without_null.append(name) %}
     {% endif %}
   {% endfor %}
-  {% do return({'rows': row[0] | int, 'columns_without_null': without_null}) %}
+  {% set at = counts | length %}
+  {% do return({
+    'rows': row[0] | int, 'columns_without_null': without_null, 'outside': row[at] | int if window else 0,
+    'first': row[at + 1] if window else none, 'last': row[at + 2] if window else none
+  }) %}
+{% endmacro %}
+
+
+{# What is asked of a microbatch, to tell whether it keeps to its window. #}
+{% macro window_measures(table_fields, batch_fields, settings) %}
+  {% if settings.strategy != 'microbatch' %}
+    {% do return([]) %}
+  {% endif %}
+  {% set window = sparkevolve.window_of(table_fields, batch_fields, settings) %}
+  {% set name = 'DBT_INTERNAL_DEST.' ~ sparkevolve.quote(settings.event_time) %}
+  {% set is_zoned = window.field.type.text == 'timestamp' %}
+  {% set found = [
+    'cast(count_if(not ' ~ sparkevolve.enclosed(sparkevolve.window_condition(settings.event_time, window)) ~ ') as string)'
+  ] %}
+  {% for side in ['min(', 'max('] %}
+    {% set value = side ~ name ~ ')' %}
+    {% do found.append(
+      'cast(to_utc_timestamp(' ~ value ~ ", current_timezone()) as string) || '+00:00'" if is_zoned
+      else 'cast(' ~ value ~ ' as string)'
+    ) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# Rows of a microbatch that its window does not hold: a second run adds them again. #}
+{% macro window_warnings(load) %}
+  {% set found = [] %}
+  {% if load.settings.strategy == 'microbatch' %}
+    {% set sides = sparkevolve.window_of(load.table.fields, load.columns, load.settings).sides %}
+    {% set name = load.plan.unique_key[0] %}
+    {% set which = ['from ' ~ load.batch.first ~ ' to ' ~ load.batch.last] if load.batch.outside else [] %}
+    {% set nulls = ['that is NULL'] if load.batch.rows and name | lower not in load.batch.columns_without_null else [] %}
+    {% for rows in which + nulls %}
+      {% do found.append(
+        'The batch of ' ~ sides[0] ~ ' to ' ~ sides[1] ~ ' has rows with ' ~ sparkevolve.quote(name) ~ ' ' ~ rows
+        ~ '. Another run of it does not replace those outside of this window, but adds them again: let the model return '
+        ~ 'rows of its window only.'
+      ) %}
+    {% endfor %}
+  {% endif %}
+  {% do return(found) %}
 {% endmacro %}
 
 
@@ -260,6 +293,7 @@
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
     {% set table = sparkevolve.read_table(target) %}
     {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
+    {% do sparkevolve.check_session(table, settings, on_branch) %}
     {% do sparkevolve.check_table(table, settings, on_branch) %}
     {% do sparkevolve.drop_old_branches(table) %}
     {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
@@ -278,17 +312,25 @@
       {% do sparkevolve.drop_staged(staged) %}
       {% do sparkevolve.refuse(target, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
     {% endif %}
+    {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
     {% for sql in sparkevolve.change_statements(target, plan.changes) %}
       {% do sparkevolve.run_statement(sql, 'evolve') %}
     {% endfor %}
     {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
     {% do sparkevolve.log_plan(target, plan, settings) %}
+    {% for text in sparkevolve.differences(table, settings) if attempt == 0 %}
+      {% do exceptions.warn(target ~ ': ' ~ text) %}
+    {% endfor %}
     {% set run.loads = run.loads + 1 %}
     {% set load = {
       'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,
       'settings': settings, 'on_branch': on_branch, 'columns': query.fields,
-      'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries
+      'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries,
+      'deleted': none
     } %}
+    {% for text in sparkevolve.window_warnings(load) %}
+      {% do exceptions.warn(target ~ ': ' ~ text) %}
+    {% endfor %}
     {% set outcome = sparkevolve.run_load(load) %}
     {% do sparkevolve.drop_staged(staged) %}
     {% set run.done = outcome == 'done' %}
@@ -358,10 +400,16 @@
 {% endmacro %}
 
 
-{# A setting of the session; `otherwise` where it is not set. #}
+{# A setting of the session; `otherwise` where it is not set. In backticks, since without them all of the statement is
+   name and value, also a comment that dbt puts behind it (`query-comment: {append: true}`). #}
 {% macro spark_setting(name, otherwise=none) %}
-  {% set value = sparkevolve.rows('set ' ~ name)[0][1] %}
+  {% set value = sparkevolve.rows('set ' ~ sparkevolve.quote(name))[0][1] %}
   {% do return(otherwise if value is none or value == '<undefined>' else value) %}
+{% endmacro %}
+
+
+{% macro set_setting(name, value) %}
+  {% do sparkevolve.run_statement('set ' ~ sparkevolve.quote(name) ~ ' = ' ~ sparkevolve.quote(value)) %}
 {% endmacro %}
 
 

@@ -4,6 +4,7 @@
   {% set full_refresh = should_full_refresh() %}
   {% set settings = sparkevolve.incremental_settings(full_refresh) %}
   {% set target_relation = this.incorporate(type='table') %}
+  {% do sparkevolve.warn_of_settings() %}
   {% set existing_relation = load_relation(this) %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% set plan = sparkevolve.plan_of_new_table(target_relation, existing_relation, settings) %}
@@ -28,13 +29,9 @@
     {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
     {% set loses = sparkevolve.sparkevolve__detect_schema_change(names, old).removed %}
   {% endif %}
-  {% set warnings = [] %}
-  {% for note in query.notes %}
-    {% do warnings.append(sparkevolve.note_text(note)) %}
-  {% endfor %}
   {% do return({
-    'relation': target | string, 'creates': true, 'columns': names, 'loses': loses, 'warnings': warnings,
-    'refusals': query.refusals
+    'relation': target | string, 'creates': true, 'columns': names, 'loses': loses,
+    'warnings': sparkevolve.note_texts(query), 'refusals': query.refusals
   }) %}
 {% endmacro %}
 
@@ -43,18 +40,19 @@
   {% set table = sparkevolve.read_table(target) %}
   {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
   {% set plan = sparkevolve.refused_plan(query.refusals) %}
-  {% set warnings = [] %}
   {% if not query.refusals %}
     {% set names = query.fields | map(attribute='name') | list %}
-    {% set plan = sparkevolve.plan_batch(table, query, settings, names | map('lower') | list) %}
+    {# Of a bare NULL it is known that it is one. #}
+    {% set nulls = [] %}
+    {% for field in query.returned if field.type.text == 'void' %}
+      {% do nulls.append(field.name | lower) %}
+    {% endfor %}
+    {% set plan = sparkevolve.plan_batch(table, query, settings, names | map('lower') | reject('in', nulls) | list) %}
     {% set detected = sparkevolve.sparkevolve__detect_schema_change(
       names, table.fields | map(attribute='name') | list
     ) %}
     {% do plan.refusals.extend(sparkevolve.schema_change_refusals(target, detected, settings)) %}
   {% endif %}
-  {% for note in query.notes %}
-    {% do warnings.append(sparkevolve.note_text(note)) %}
-  {% endfor %}
   {% set projections = [] %}
   {% for column in plan.columns %}
     {% do projections.append({
@@ -68,57 +66,57 @@
     'removed': plan.removed | map(attribute='text') | list,
     'removed_get': sparkevolve.removed_values(plan, settings),
     'ignored': plan.ignored | map(attribute='text') | list,
-    'warnings': warnings + plan.warnings,
+    'warnings': sparkevolve.note_texts(query) + plan.warnings + sparkevolve.differences(table, settings),
     'refusals': plan.refusals
   }) %}
 {% endmacro %}
 
 
+{% macro note_texts(query) %}
+  {% set found = [] %}
+  {% for note in query.notes %}
+    {% do found.append(sparkevolve.note_text(note)) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {# A plan as a person reads it, in the words of the adapter. #}
 {% macro plan_text(plan) %}
-  {% set rows = [] %}
+  {% set rows, last = [], [] %}
   {% if plan.creates is defined %}
+    {% set title = plan.relation ~ ': would be created from the model' %}
     {% for name in plan.columns %}
       {% do rows.append(['column', sparkevolve.quote(name)]) %}
     {% endfor %}
     {% for name in plan.loses %}
       {% do rows.append(['loses', sparkevolve.quote(name)]) %}
     {% endfor %}
-    {% for text in plan.warnings %}
-      {% do rows.append(['warning', text]) %}
+  {% else %}
+    {% set title = plan.relation %}
+    {% set kept = 'rows that are replaced keep its value, new ones get NULL' %}
+    {% for text in plan.changes or ['none'] %}
+      {% do rows.append(['change', text]) %}
     {% endfor %}
-    {% for text in plan.refusals %}
-      {% do rows.append(['refused', text]) %}
+    {% for path in plan.removed %}
+      {% do rows.append(['keep', path ~ ': ' ~ kept] if plan.removed_get[path] == kept else ['pad', path]) %}
     {% endfor %}
-    {% do return(sparkevolve.plan_lines(plan.relation ~ ': would be created from the model', rows)) %}
+    {% for text in plan.ignored %}
+      {% do rows.append(['leave out', text]) %}
+    {% endfor %}
+    {% set kind = 'new row' if kept in plan.removed_get.values() | list else 'column' %}
+    {% for projection in plan.projections %}
+      {% do last.append([kind, sparkevolve.quote(projection.column) ~ ' = ' ~ projection.expression]) %}
+    {% endfor %}
   {% endif %}
-  {% set kept = 'rows that are replaced keep its value, new ones get NULL' %}
-  {% for text in plan.changes or ['none'] %}
-    {% do rows.append(['change', text]) %}
-  {% endfor %}
-  {% for path in plan.removed %}
-    {% do rows.append(['keep', path ~ ': ' ~ kept] if plan.removed_get[path] == kept else ['pad', path]) %}
-  {% endfor %}
-  {% for text in plan.ignored %}
-    {% do rows.append(['leave out', text]) %}
-  {% endfor %}
   {% for text in plan.warnings %}
     {% do rows.append(['warning', text]) %}
   {% endfor %}
   {% for text in plan.refusals %}
     {% do rows.append(['refused', text]) %}
   {% endfor %}
-  {% set kind = 'new row' if kept in plan.removed_get.values() | list else 'column' %}
-  {% for projection in plan.projections %}
-    {% do rows.append([kind, sparkevolve.quote(projection.column) ~ ' = ' ~ projection.expression]) %}
-  {% endfor %}
-  {% do return(sparkevolve.plan_lines(plan.relation, rows)) %}
-{% endmacro %}
-
-
-{% macro plan_lines(title, rows) %}
   {% set lines = [title] %}
-  {% for kind, text in rows %}
+  {% for kind, text in rows + last %}
     {% do lines.append('  %-9s  %s' | format(kind, text)) %}
   {% endfor %}
   {% do return(lines | join('\n')) %}

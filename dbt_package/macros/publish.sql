@@ -1,6 +1,7 @@
 {# From a planned batch to rows that readers see. A `load` is a mapping: `target` and `staged` (rendered names), `table`
    (see `read_table`), `plan`, `batch` (see `measure`), `settings`, the `columns` of the batch, whether it goes
-   `on_branch`, the `branch`, and whether it `is_last`, so that there is no further attempt. #}
+   `on_branch`, the `branch`, whether it `is_last`, so that there is no further attempt, and the snapshot on the branch once
+   rows were `deleted` there; none without a DELETE. #}
 
 
 {# Load a batch and publish it. Returns `done`; `again` if it has to begin again from the table as it is now. #}
@@ -19,20 +20,16 @@
     ), 'branch') %}
   {% endif %}
   {% do sparkevolve.check_audits_before(load) %}
-  {% set mode = sparkevolve.overwrite_mode(settings) %}
-  {% set mode_before = none %}
-  {% if mode is not none %}
-    {% set mode_before = sparkevolve.spark_setting('spark.sql.sources.partitionOverwriteMode') %}
-    {% do sparkevolve.run_statement('set spark.sql.sources.partitionOverwriteMode = ' ~ mode) %}
-  {% endif %}
+  {% set mode_before = sparkevolve.set_overwrite_mode(settings) %}
   {% set statements = sparkevolve.load_statements(load, written) %}
   {% for sql in statements %}
     {% do sparkevolve.run_statement(sql, 'main' if loop.last else 'load_' ~ loop.index0) %}
+    {# Whoever drops the branch now would have the INSERT make it again, from `main` and without what was deleted. #}
+    {% if load.on_branch and not loop.last %}
+      {% do load.update({'deleted': sparkevolve.read_refs(load.target).get(load.branch, {}).get('snapshot', 'gone')}) %}
+    {% endif %}
   {% endfor %}
-  {% if mode is not none %}
-    {# Not RESET, which would forget what the profile has set for the connection. #}
-    {% do sparkevolve.run_statement('set spark.sql.sources.partitionOverwriteMode = ' ~ (mode_before or 'STATIC')) %}
-  {% endif %}
+  {% do sparkevolve.reset_overwrite_mode(mode_before) %}
   {% if not load.on_branch %}
     {% do return('done') %}
   {% endif %}
@@ -50,17 +47,6 @@
 {% endmacro %}
 
 
-{# How INSERT OVERWRITE has to work for a strategy, none for one that does not use it. #}
-{% macro overwrite_mode(settings) %}
-  {% if settings.strategy == 'full_refresh' %}
-    {% do return('STATIC') %}
-  {% elif settings.strategy == 'insert_overwrite' %}
-    {% do return('DYNAMIC' if settings.partition_by else 'STATIC') %}
-  {% endif %}
-  {% do return(none) %}
-{% endmacro %}
-
-
 {# The statements that load a batch, in order. #}
 {% macro load_statements(load, written) %}
   {% set settings, plan, staged = load.settings, load.plan, load.staged %}
@@ -69,8 +55,9 @@
   {% endif %}
   {% set insert = sparkevolve.insert_statement(written, staged, plan.columns) %}
   {% if settings.strategy == 'microbatch' %}
+    {% set window = sparkevolve.window_of(load.table.fields, load.columns, settings) %}
     {% set delete = sparkevolve.delete_where(
-      written, [sparkevolve.window_condition(load)] + settings.predicates
+      written, [sparkevolve.window_condition(plan.unique_key[0], window)] + settings.predicates
     ) %}
     {% do return([delete, insert] if load.batch.rows else [delete]) %}
   {% endif %}
@@ -119,21 +106,27 @@
 {% endmacro %}
 
 
-{# The condition that a row is in the window of a microbatch, by the type that the table has for the event time. #}
-{% macro window_condition(load) %}
-  {% set name = load.plan.unique_key[0] %}
-  {% set known = sparkevolve.siblings(load.table.fields) %}
-  {% set field = known.get(name | lower) or sparkevolve.siblings(load.columns)[name | lower] %}
+{# The window of a microbatch: its two `sides` as texts, and the `field` of the event time in the table, or in the batch
+   where it is new. #}
+{% macro window_of(table_fields, batch_fields, settings) %}
+  {% set name = settings.event_time | lower %}
+  {% set field = sparkevolve.siblings(table_fields).get(name) or sparkevolve.siblings(batch_fields)[name] %}
   {% set sides = [
-    sparkevolve.utc_text(load.settings.event_time_start), sparkevolve.utc_text(load.settings.event_time_end)
+    sparkevolve.utc_text(settings.event_time_start), sparkevolve.utc_text(settings.event_time_end)
   ] %}
   {% if field.type.text == 'date' %}
     {% set sides = [sides[0][:10], sides[1][:10]] %}
   {% elif field.type.text == 'timestamp' %}
     {% set sides = [sides[0] ~ '+00:00', sides[1] ~ '+00:00'] %}
   {% endif %}
+  {% do return({'field': field, 'sides': sides}) %}
+{% endmacro %}
+
+
+{# The condition that a row is in it. #}
+{% macro window_condition(name, window) %}
   {% do return(sparkevolve.between(
-    name, sparkevolve.spark_type(field.type), sides[0], sides[1], false, true
+    name, sparkevolve.spark_type(window.field.type), window.sides[0], window.sides[1], false, true
   )) %}
 {% endmacro %}
 
@@ -167,6 +160,48 @@
   {% do return(load.plan.unique_key | length > 0 and (
     settings.strategy == 'merge' or (settings.strategy == 'delete+insert' and settings.removed_columns == 'keep')
   )) %}
+{% endmacro %}
+
+
+{# Refuse audits that cannot be evaluated, before anything is changed: EXPLAIN answers with an error of Spark's where a
+   query would end the run, but for what is no SQL at all. #}
+{% macro check_audits_can_be_asked(target, staged, columns, settings, changed=[]) %}
+  {% if not settings.audits %}
+    {% do return('') %}
+  {% endif %}
+  {% set rows = 'SELECT\n  ' ~ sparkevolve.select_items(columns) ~ '\nFROM ' ~ staged ~ ' AS DBT_INTERNAL_SOURCE' %}
+  {% if sparkevolve.explained_error(rows, settings.audits) == '' %}
+    {% do return('') %}
+  {% endif %}
+  {% set lines = [] %}
+  {% for audit in settings.audits %}
+    {% set error = sparkevolve.explained_error(rows, [audit]) %}
+    {% if error %}
+      {% do lines.append('  * ' ~ audit ~ ': ' ~ error) %}
+    {% endif %}
+  {% endfor %}
+  {% do sparkevolve.drop_staged(staged) %}
+  {% do exceptions.raise_compiler_error(
+    "The model's audits cannot be evaluated for " ~ target ~ '. Correct them: each is a condition on the columns of the '
+    ~ 'table. ' ~ ('Nothing was written.' if not changed else 'No row was written. This run has changed the table before ('
+    ~ changed | join('; ') ~ '), and that stays.') ~ '\n' ~ lines | join('\n')
+  ) %}
+{% endmacro %}
+
+
+{# What Spark says of a query of audits that it cannot plan; empty if it can. #}
+{% macro explained_error(rows, audits) %}
+  {# Each line of the answer is a row. #}
+  {% set lines = [] %}
+  {% for row in sparkevolve.rows(
+    'explain /* If this fails, an audit of ' ~ model.unique_id ~ ' is no SQL condition. */ '
+    ~ sparkevolve.count_violations(rows, audits)
+  ) %}
+    {% do lines.append(row[0]) %}
+  {% endfor %}
+  {% set text = lines | join('\n') %}
+  {% set found = modules.re.search('Exception: ([^\n]*)|Error occurred during query planning:\\s*([^\n]*)', text) %}
+  {% do return((found.group(1) or found.group(2) or text) | trim if found else '') %}
 {% endmacro %}
 
 
@@ -266,6 +301,13 @@
 {% endmacro %}
 
 
+{# From when on commits may be later than what the load began with: Iceberg lets a clock be a minute behind the one of the
+   commit before. #}
+{% macro since_ms(load) %}
+  {% do return(load.table.base_ms - 60000) %}
+{% endmacro %}
+
+
 {# The snapshots of a table since a load began, by id: `parent`, `operation`, the number of records `added`, and whether
    whole partitions were replaced. #}
 {% macro read_snapshots(load) %}
@@ -273,7 +315,7 @@
   {% for row in sparkevolve.rows(
     "select cast(snapshot_id as string), cast(parent_id as string), operation, summary['added-records'], "
     ~ "summary['replace-partitions'] from "
-    ~ load.target ~ '.snapshots where unix_millis(committed_at) >= ' ~ load.table.base_ms
+    ~ load.target ~ '.snapshots where unix_millis(committed_at) >= ' ~ sparkevolve.since_ms(load)
   ) %}
     {% do found.update({row[0]: {
       'parent': row[1], 'operation': row[2], 'added': row[3] | int if row[3] is not none else 0,
@@ -291,9 +333,10 @@
   {% if head is none %}
     {% do return('the branch of this run is gone') %}
   {% endif %}
-  {% set at = namespace(id=head, is_lost=false) %}
+  {% set at = namespace(id=head, is_lost=false, has_deleted=load.deleted in [none, load.table.base]) %}
   {% set chain = [] %}
   {% for _ in range(snapshots | length + 1) if at.id is not none and at.id != load.table.base %}
+    {% set at.has_deleted = at.has_deleted or at.id == load.deleted %}
     {% if at.id in snapshots %}
       {% do chain.append(snapshots[at.id]) %}
       {% set at.id = snapshots[at.id].parent %}
@@ -304,6 +347,9 @@
   {% endfor %}
   {% if at.is_lost %}
     {% do return('its branch does not come from what the run has read') %}
+  {% endif %}
+  {% if not at.has_deleted %}
+    {% do return('somebody has dropped the branch of this run meanwhile') %}
   {% endif %}
   {# Spark cuts a branch off an empty table at an empty snapshot. #}
   {% set made = chain[:-1] if load.table.base is none and chain and chain[-1].added == 0 else chain %}
@@ -329,30 +375,46 @@
 {% endmacro %}
 
 
-{# The snapshots that a table's readers have seen since a load began, in this order. #}
+{# The snapshots that a table's readers have seen since a load began, each with its `id` and whether the one of now `has`
+   it among its ancestors, or is it. They come in the order of the table's own log, which is not always that of clocks. #}
 {% macro read_history(load) %}
   {% set found = [] %}
   {% for row in sparkevolve.rows(
-    'select cast(snapshot_id as string) from ' ~ load.target ~ '.history where unix_millis(made_current_at) >= '
-    ~ load.table.base_ms ~ ' order by made_current_at'
+    'select cast(snapshot_id as string), cast(is_current_ancestor as string) from ' ~ load.target
+    ~ '.history where unix_millis(made_current_at) >= ' ~ sparkevolve.since_ms(load)
   ) %}
-    {% do found.append(row[0]) %}
+    {% do found.append({'id': row[0], 'has': row[1] == 'true'}) %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}
 
 
-{# See what `main` was when it was moved: Iceberg moves it from any ancestor, though it may have been rolled back to one
-   since this run looked. (The answer of `fast_forward` has what Spark's cache knew.) #}
+{# See that readers have what was published, and what `main` was when it was moved: Iceberg moves it from any ancestor,
+   though it may have been rolled back to one since this run looked. (The answer of `fast_forward` has what Spark's cache
+   knew.) #}
 {% macro check_published(load, head, history) %}
-  {% set at = namespace(last=none, before=none) %}
-  {% for id in history %}
-    {% if id == head %}
+  {% set at = namespace(last=none, before=none, found=none) %}
+  {% for snapshot in history %}
+    {% if snapshot.id == head %}
       {% set at.before = at.last %}
+      {% set at.found = snapshot %}
     {% endif %}
-    {% set at.last = id %}
+    {% set at.last = snapshot.id %}
   {% endfor %}
-  {% if at.before is not none and at.before != load.table.base %}
+  {% if at.found is none %}
+    {% do sparkevolve.drop_staged(load.staged) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ ' was loaded, and its snapshot ' ~ head ~ ' is not in what readers of the table have '
+      ~ 'seen since: fast_forward has ended and moved nothing, or the table was replaced meanwhile. Look whether the rows '
+      ~ 'are there before you run the model again.'
+    ) %}
+  {% elif not at.found.has %}
+    {% do sparkevolve.drop_staged(load.staged) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ ' was published as snapshot ' ~ head ~ ', and somebody has rolled the table back to '
+      ~ 'another one since: readers do not see its rows any more. Run the model again to load them.'
+    ) %}
+  {% elif at.before is not none and at.before != load.table.base %}
     {% do sparkevolve.drop_staged(load.staged) %}
     {% do exceptions.raise_compiler_error(
       'The batch of ' ~ load.target ~ ' was published, and somebody has rolled the table back to snapshot ' ~ at.before

@@ -44,7 +44,7 @@
 
 
 {# What matters of a table: its `fields`, numbered, `identifiers` (ids), `partitions` (as Spark describes them), its
-   `properties`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`. #}
+   `properties` and `location`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`. #}
 {% macro read_table(relation) %}
   {% do sparkevolve.run_statement('refresh table ' ~ relation) %}
   {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
@@ -53,7 +53,7 @@
   {% set main = refs.get('main', {}) %}
   {% do return({
     'relation': relation, 'fields': fields, 'identifiers': sparkevolve.identifier_ids(fields, ddl.properties),
-    'partitions': ddl.partitions, 'properties': ddl.properties, 'refs': refs,
+    'partitions': ddl.partitions, 'properties': ddl.properties, 'location': ddl.location, 'refs': refs,
     'base': main.get('snapshot'), 'base_ms': main.get('at_ms', 0)
   }) %}
 {% endmacro %}
@@ -100,7 +100,7 @@
 {% endmacro %}
 
 
-{# Read the text of SHOW CREATE TABLE: mark the fields that are NOT NULL, and return `partitions` and `properties`.
+{# Read the text of SHOW CREATE TABLE: mark the fields that are NOT NULL, and return `partitions`, `properties` and `location`.
 
    Names and types are known already, so that the text is only gone along: whatever stands in a description is passed
    over. Where it cannot be gone along any further, a column counts as optional; a NULL is then Spark's to refuse. #}
@@ -124,7 +124,9 @@
   {% for pair in modules.re.findall("\n  '((?:[^'\\\\]|\\\\.)*)' = '((?:[^'\\\\]|\\\\.)*)'", tail) %}
     {% do properties.update({pair[0]: pair[1]}) %}
   {% endfor %}
-  {% set partitioned = modules.re.search('\\)\nUSING [^\n]*\nPARTITIONED BY \\(([^\n]*)\\)\n', tail) %}
+  {% set partitioned = modules.re.search(
+    '\\)\nUSING [^\n]*\n(?:OPTIONS \\((?:\n  [^\n]*)*\\)\n)?PARTITIONED BY \\(([^\n]*)\\)\n', tail
+  ) %}
   {% if partitioned %}
     {% do partitions.extend(sparkevolve.split_terms(partitioned.group(1)) | map("trim")) %}
   {% endif %}
@@ -132,7 +134,11 @@
   {% if clustered %}
     {% do partitions.append('bucket(' ~ clustered.group(2) ~ ', ' ~ clustered.group(1) ~ ')') %}
   {% endif %}
-  {% do return({'partitions': partitions, 'properties': properties, 'is_lost': at.is_lost}) %}
+  {% set location = modules.re.search("\nLOCATION '([^\n]*)'\n", tail) %}
+  {% do return({
+    'partitions': partitions, 'properties': properties, 'location': location.group(1) if location and not at.is_lost else none,
+    'is_lost': at.is_lost
+  }) %}
 {% endmacro %}
 
 

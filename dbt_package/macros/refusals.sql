@@ -261,3 +261,13 @@
     ~ changes | join('; ') ~ '. Take that back in the model or in its configuration, or run it without this variable.'
   ) %}
 {% endmacro %}
+
+
+{# Only here: PyIceberg and Iceberg's own library can give it one. #}
+{% macro refuse_type_of_unknown(path, type) %}
+  {% do return(
+    'Column ' ~ path.text ~ ' has no type yet in the table (`unknown`), the model returns ' ~ sparkevolve.type_text(type)
+    ~ ', and Spark SQL has no statement that gives it one. Load it once with dbt-sparkevolve itself, or return it under '
+    ~ 'another name.'
+  ) %}
+{% endmacro %}

@@ -203,19 +203,19 @@
 
 
 {# Properties as the texts that a table keeps. #}
-{% macro properties_setting() %}
-  {% set value = sparkevolve.configured('tblproperties') %}
+{% macro properties_setting(setting) %}
+  {% set value = sparkevolve.configured(setting) %}
   {% if value is none %}
     {% do return({}) %}
   {% endif %}
   {% set remedy = 'It has to be a mapping of names to texts, numbers or booleans.' %}
   {% if value is not mapping %}
-    {% do sparkevolve.raise_setting('tblproperties', value, remedy) %}
+    {% do sparkevolve.raise_setting(setting, value, remedy) %}
   {% endif %}
   {% set found = {} %}
   {% for name, text in value.items() %}
     {% if not sparkevolve.is_name(name) or not (text is string or text is number or text is boolean) %}
-      {% do sparkevolve.raise_setting('tblproperties', value, remedy) %}
+      {% do sparkevolve.raise_setting(setting, value, remedy) %}
     {% endif %}
     {% do found.update({name: text | string | lower if text is boolean else text | string}) %}
   {% endfor %}
@@ -266,6 +266,12 @@
   {% if event_time is not none and not sparkevolve.is_name(event_time) %}
     {% do sparkevolve.raise_setting('event_time', event_time, 'It has to be the name of a column.') %}
   {% endif %}
+  {% set location_root = sparkevolve.configured('location_root') %}
+  {% if location_root is not none and not sparkevolve.is_name(location_root) %}
+    {% do sparkevolve.raise_setting(
+      'location_root', location_root, 'It has to be a location, such as `s3://bucket/folder`.'
+    ) %}
+  {% endif %}
   {# A full refresh of a microbatch model is one in its first batch only; the others may do as much. #}
   {% set asked = config.get('full_refresh') %}
   {% set asked = flags.FULL_REFRESH if asked is none else asked %}
@@ -295,7 +301,9 @@
     'unmappable_types': sparkevolve.word_setting('unmappable_types', ['string', 'fail'], 'string'),
     'column_renames': sparkevolve.renames_setting(),
     'commit_retries': retries,
-    'tblproperties': sparkevolve.properties_setting(),
+    'tblproperties': sparkevolve.properties_setting('tblproperties'),
+    'options': sparkevolve.properties_setting('options'),
+    'location_root': location_root,
     'partition_by': sparkevolve.partitions_setting(),
     'clustered_by': sparkevolve.columns_setting('clustered_by'),
     'buckets': sparkevolve.configured('buckets'),
@@ -330,7 +338,13 @@
 {# Refuse settings that contradict each other. #}
 {% macro check_conflicts(settings) %}
   {% set node = settings.node %}
-  {% if settings.strategy == 'microbatch' and settings.event_time_start is none %}
+  {% if settings.strategy == 'microbatch' and settings.event_time_start is none
+        and config.get('incremental_strategy') != 'microbatch' %}
+    {% do exceptions.raise_compiler_error(
+      "incremental_strategy is 'microbatch' under `meta.sparkevolve` in " ~ node ~ ', where dbt does not see it, so it runs '
+      ~ 'the model as a whole and not batch by batch. Write it, and `event_time`, `begin` and `batch_size`, beside `meta`.'
+    ) %}
+  {% elif settings.strategy == 'microbatch' and settings.event_time_start is none %}
     {% do exceptions.raise_compiler_error(
       "incremental_strategy is 'microbatch' in " ~ node ~ ', and dbt runs the model as a whole and not batch by batch, '
       ~ 'since the project or a package has a macro `get_incremental_microbatch_sql`. sparkevolve does not use it: '

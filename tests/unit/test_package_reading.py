@@ -60,7 +60,7 @@ def test_the_ddl_tells_what_is_not_null_and_how_the_table_is_partitioned() -> No
     assert required(listed) == ["id", "a b.c/x", "a b.c/y z/element/q"]
     assert ddl["partitions"] == ["days(ts)", "truncate(4, `a,b`)", "bucket(16, id)"]
     assert ddl["properties"]["format-version"] == "2"
-    assert ddl["is_lost"] is False
+    assert (ddl["location"], ddl["is_lost"]) == ("file:///x", False)
     ids = PURE.identifier_ids(listed, ddl["properties"])
     assert ids == [listed[0]["id"], listed[1]["type"]["fields"][0]["id"]]
 
@@ -141,6 +141,7 @@ def load(
         "batch": {"rows": rows},
         "settings": {"strategy": strategy},
         "plan": {"unique_key": ["id"]},
+        "deleted": None,
         **more,
     }
 
@@ -208,14 +209,26 @@ def test_a_branch_that_is_not_ours_is_not_published() -> None:
     assert PURE.compare_with_sent(load(), 2, {}, {}) == "the branch of this run is gone"
 
 
+def test_a_branch_that_was_dropped_and_made_again_is_not_published() -> None:
+    """The INSERT makes it again from `main`, without what the DELETE had taken away."""
+    deleted = {"s2": snapshot("1", 0, "delete"), "s3": snapshot("1", 2)}
+    said = "somebody has dropped the branch of this run meanwhile"
+    assert compared(load(deleted="2"), 2, **deleted) == said
+    assert compared(load(deleted="gone"), 2, s3=snapshot("1", 2)) == said
+    # It was not, and the DELETE has found something, or nothing.
+    assert compared(load(deleted="2"), 2, **{**deleted, "s3": snapshot("2", 2)}) == ""
+    assert compared(load(deleted="1"), 2, s3=snapshot("1", 2)) == ""
+
+
 def test_rows_that_are_missing_are_not_published() -> None:
     assert compared(load(), 2, s2=snapshot("1", 0, "delete")) == (
         "0 rows are on its branch, and the batch has 2"
     )
 
 
+# What is no ancestor of the table's snapshot any more has an x.
 @pytest.mark.parametrize(
-    ("base", "history", "rolled_back_to"),
+    ("base", "history", "said"),
     [
         ("1", ["1", "3"], None),
         ("1", ["0", "1", "3"], None),
@@ -225,20 +238,22 @@ def test_rows_that_are_missing_are_not_published() -> None:
         ("1", ["1", "3", "4"], None),
         # What was before cannot be told.
         ("1", ["3"], None),
-        ("1", [], None),
-        ("1", ["0", "1", "0", "3"], "0"),
-        ("1", ["0", "3", "4"], "0"),
+        ("1", ["0", "1", "0", "3"], "rolled the table back to snapshot 0 in the moment before"),
+        ("1", ["0", "3", "4"], "rolled the table back to snapshot 0 in the moment before"),
+        # It moved nothing, or it is undone.
+        ("1", [], "its snapshot 3 is not in what readers of the table have seen since"),
+        ("1", ["1", "4"], "its snapshot 3 is not in what readers of the table have seen since"),
+        ("1", ["1", "3x", "1"], "somebody has rolled the table back to another one since"),
     ],
 )
-def test_a_roll_back_in_the_last_moment_is_told(
-    base: str | None, history: list[str], rolled_back_to: str | None
-) -> None:
+def test_what_was_published_is_looked_for(base: str | None, history: list[str], said: str | None) -> None:
     dropped: list[str] = []
     macros = PackageMacros({"statement": lambda name, caller: dropped.append(caller().strip()) or ""})
     loaded = {**load(base), "target": "db.t", "staged": "db.s"}
-    if rolled_back_to is None:
-        macros.check_published(loaded, "3", history)
+    seen = [{"id": text[0], "has": not text.endswith("x")} for text in history]
+    if said is None:
+        macros.check_published(loaded, "3", seen)
         return
-    with pytest.raises(CompilationError, match=f"rolled the table back to snapshot {rolled_back_to} in the"):
-        macros.check_published(loaded, "3", history)
+    with pytest.raises(CompilationError, match=said):
+        macros.check_published(loaded, "3", seen)
     assert dropped == ["drop table if exists db.s purge"]

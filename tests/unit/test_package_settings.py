@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from dbt_common.exceptions import CompilationError
 
+from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import SparkEvolveError
+from dbt.adapters.sparkevolve.model_config import FOREIGN
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from tests.unit.package_macros import PURE, PackageMacros
 
@@ -21,7 +23,7 @@ SAME = (
     *("audits", "full_refresh_schema", "type_widening", "relax_not_null", "nested_evolution"),
     *("unmappable_types", "column_renames", "commit_retries", "tblproperties", "partition_by"),
     *("clustered_by", "event_time", "unique_key", "predicates", "frozen", "is_refreshed", "add_columns"),
-    *("is_sampled_empty", "event_time_start", "event_time_end"),
+    *("is_sampled_empty", "event_time_start", "event_time_end", "options"),
 )
 
 
@@ -31,7 +33,7 @@ def macros(
     return PackageMacros(
         {
             "config": config,
-            "model": SimpleNamespace(unique_id=NODE, columns=columns),
+            "model": SimpleNamespace(unique_id=NODE, columns=columns, config=config, alias="t"),
             "flags": SimpleNamespace(FULL_REFRESH=full_refresh, EMPTY=is_empty),
         }
     )
@@ -82,6 +84,7 @@ GOOD: list[dict[str, Any]] = [
     {"incremental_strategy": "microbatch", "event_time": "at", "full_refresh": True, **WINDOW},
     {"full_refresh": False, "file_format": "iceberg"},
     {"file_format": None},
+    {"options": {"write.format.default": "orc"}, "location_root": "s3://a/b"},
 ]
 BAD: list[dict[str, Any]] = [
     {"on_schema_change": "sync_all_columns"},
@@ -126,6 +129,8 @@ BAD: list[dict[str, Any]] = [
     {"tblproperties": ["a"]},
     {"tblproperties": {"a": None}},
     {"tblproperties": {"": "x"}},
+    {"options": ["a"]},
+    {"location_root": ["a"]},
     {"partition_by": {"a": 1}},
     {"partition_by": [""]},
     {"clustered_by": []},
@@ -133,6 +138,23 @@ BAD: list[dict[str, Any]] = [
     {"event_time": ""},
     {"incremental_strategy": "microbatch"},
     {"file_format": "parquet"},
+]
+# What is said before anything of a model runs, in both places.
+SAID: list[dict[str, Any]] = [
+    {},
+    {"unique_key": "id", "merge_update_columns": None, "predicates": []},
+    {"incremental_predicates": "a > 1", "predicates": ["b"]},
+    {"unique_key": "id", "incremental_predicates": "a > 1", "incremental_strategy": "append"},
+    {"merge_update_columns": ["a"], "incremental_strategy": "insert_overwrite"},
+    {"merge_exclude_columns": ["a"], "merge_update_columns": ["a"], "incremental_strategy": "merge"},
+    {"clustered_by": "a", "zorder": ["a"]},
+    {"buckets": 4, "dead_letter_limit": 5, "dead_letter_suffix": "_bad"},
+    dict.fromkeys(FOREIGN, "x"),
+]
+REFUSED_BEFORE: list[dict[str, Any]] = [
+    {"sql_header": "set x = 1"},
+    {"tblproperties": {"sparkevolve.x": "y"}},
+    {"incremental_strategy": "insert_overwrite", "partition_by": []},
 ]
 
 
@@ -152,8 +174,17 @@ def test_settings_are_read_as_the_adapter_does(
     )
 
 
-@pytest.mark.parametrize("place", ["plain", "meta"])
-@pytest.mark.parametrize("config", BAD, ids=str)
+# Of microbatch under `meta` dbt itself does not see anything: that is the next test.
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        (config, place)
+        for config in BAD
+        for place in ("plain", "meta")
+        if (config, place) != ({"incremental_strategy": "microbatch"}, "meta")
+    ],
+    ids=str,
+)
 def test_settings_are_refused_as_the_adapter_does(config: dict[str, Any], place: str) -> None:
     ours = {name: value for name, value in config.items() if not name.startswith("__")}
     others = {name: value for name, value in config.items() if name.startswith("__")}
@@ -163,6 +194,16 @@ def test_settings_are_refused_as_the_adapter_does(config: dict[str, Any], place:
     with pytest.raises(CompilationError) as found:
         by_package(given, False, False)
     assert str(found.value.msg) == str(expected.value.msg)
+
+
+def test_microbatch_under_meta_is_refused_with_its_reason() -> None:
+    with pytest.raises(CompilationError) as found:
+        by_package({"meta": {"sparkevolve": {"incremental_strategy": "microbatch"}}}, False, False)
+    assert str(found.value.msg) == (
+        "incremental_strategy is 'microbatch' under `meta.sparkevolve` in model.case.t, where dbt does not "
+        "see it, so it runs the model as a whole and not batch by batch. Write it, and `event_time`, "
+        "`begin` and `batch_size`, beside `meta`."
+    )
 
 
 def test_a_setting_under_meta_goes_first() -> None:
@@ -233,6 +274,29 @@ def test_a_default_in_the_properties_of_a_column_is_refused(properties: dict[str
         "The column `n` of model.case.t has a `default` in its properties. Only dbt-sparkevolve itself "
         "stores defaults of columns: leave it out, or run the model with the adapter. Nothing was written."
     )
+
+
+@pytest.mark.parametrize("place", ["plain", "meta"])
+@pytest.mark.parametrize("config", SAID, ids=lambda config: ",".join(config)[:40])
+def test_what_has_no_effect_is_said_as_the_adapter_does(config: dict[str, Any], place: str) -> None:
+    given = config if place == "plain" else {"meta": {"sparkevolve": config}}
+    merged = {**given, **given.get("meta", {}).get("sparkevolve", {})}
+    expected = model_config.without_effect({"materialized": "incremental", **given})
+    assert sorted(PURE.settings_without_effect(merged)) == sorted(expected)
+
+
+@pytest.mark.parametrize("config", REFUSED_BEFORE, ids=str)
+def test_what_the_adapter_refuses_of_any_node_is_refused(config: dict[str, Any]) -> None:
+    with pytest.raises(SparkEvolveError) as expected:
+        model_config.check(NODE, config, (), config)
+    for given in (config, {"meta": {"sparkevolve": config}}) if "sql_header" not in config else (config,):
+        with pytest.raises(CompilationError) as found:
+            macros(given).check_config()
+        assert str(found.value.msg) == str(expected.value.msg)
+
+
+def test_other_adapters_settings_are_the_same() -> None:
+    assert PURE.foreign_settings() == FOREIGN
 
 
 def test_every_setting_of_the_adapter_is_known() -> None:

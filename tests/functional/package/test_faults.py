@@ -217,7 +217,7 @@ def test_a_roll_back_in_the_last_moment_is_told(table: Scenario, monkeypatch: py
     assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
 
 
-STEPS = ("refresh", "create or replace", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL", "drop table")
+STEPS = ("create or replace", "ALTER TABLE", "INSERT INTO", "CALL", "drop table")
 
 
 def test_nodes_that_fail_at_each_step_leave_a_table_that_can_be_loaded(

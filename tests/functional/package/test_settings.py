@@ -1,0 +1,215 @@
+"""Settings and variables of the package: where they may stand, and what is said of those without effect."""
+
+from typing import Any
+
+import pytest
+
+from tests.functional.harness import Scenario
+from tests.functional.package.test_faults import instead
+
+ADDS = {"on_schema_change": "append_new_columns"}
+OVERWRITES = {
+    **ADDS,
+    "unique_key": None,
+    "incremental_strategy": "insert_overwrite",
+    "partition_by": "p",
+}
+MODE = "spark.sql.sources.partitionOverwriteMode"
+KEPT = "sparkevolve.partitionOverwriteMode.before"
+DAY = {
+    **ADDS,
+    "unique_key": None,
+    "incremental_strategy": "microbatch",
+    "event_time": "at",
+    "begin": "2024-01-01",
+    "batch_size": "day",
+}
+WINDOW = ("--event-time-start", "2024-01-01", "--event-time-end", "2024-01-02")
+
+
+def test_a_comment_behind_each_statement_changes_none(project: Scenario) -> None:
+    """And rows of a microbatch that its window does not hold are told."""
+    project.write_project(**{"query-comment": {"comment": "run by dbt;", "append": True}})
+    models: dict[str, tuple[dict[str, Any], list[str]]] = {
+        "over": (
+            OVERWRITES,
+            ["select 1 as id, 'a' as p union all select 2, 'b'", "select 3 as id, 'a' as p, 1 as n"],
+        ),
+        "merged": (
+            {**ADDS, "incremental_strategy": "merge"},
+            ["select 1 as id, 'a' as b", "select 1 as id, 'c' as b;"],
+        ),
+        "kept": (
+            {
+                **ADDS,
+                "removed_columns": "keep",
+                "audits": ["id > 0 -- all"],
+                "persist_docs": {"columns": True},
+            },
+            ["select 1 as id, 'a' as b", "select 1 as id, 2 as n -- the last"],
+        ),
+        "hours": (
+            DAY,
+            [
+                "select 1 as id, timestamp '2024-01-01 05:00:00' as at union all select 2, null",
+                "select 1 as id, timestamp '2024-01-01 06:00:00' as at union all select 3, null "
+                "union all select 4, timestamp '2024-01-02 00:00:00.5'",
+            ],
+        ),
+    }
+    for step in (0, 1):
+        for name, (config, queries) in models.items():
+            project.model(queries[step], name, **config)
+        run = project.run(*WINDOW)
+    project.write_project()
+    assert "/* run by dbt; */" in run.log
+    assert project.rows("over") == [(2, "b", None), (3, "a", 1)]
+    assert project.rows("merged") == [(1, "c")]
+    assert project.rows("kept") == [(1, "a", 2)]
+    assert [row[0] for row in project.rows("hours")] == [1, 2, 3, 4]
+    told = [text.partition("hours: ")[2] for text in run.warnings if f"{project.schema}.hours" in text]
+    rest = (
+        "Another run of it does not replace those outside of this window, but adds them again: let the model "
+        "return rows of its window only."
+    )
+    batch = "The batch of 2024-01-01 00:00:00+00:00 to 2024-01-02 00:00:00+00:00 has rows with `at`"
+    assert told == [
+        f"{batch} from 2024-01-01 06:00:00+00:00 to 2024-01-02 00:00:00.5+00:00. {rest}",
+        f"{batch} that is NULL. {rest}",
+    ]
+
+
+def test_a_session_that_is_shared_gets_back_how_it_overwrites(
+    project: Scenario, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    if method == "thrift":
+        pytest.skip("each connection has a session of its own")
+    from pyspark.sql import SparkSession
+
+    conf = SparkSession.builder.getOrCreate().conf
+    conf.set(MODE, "static")
+    for name in ("over", "other"):
+        project.model("select 1 as id, 'a' as p union all select 2, 'b'", name, **OVERWRITES)
+    select = ("--select", "over", "other")
+    project.run(*select)
+    for name in ("over", "other"):
+        project.model("select 3 as id, 'a' as p", name, **OVERWRITES)
+
+    seen = []
+
+    def fail(send: Any) -> Any:
+        seen.append((conf.get(MODE), conf.get(KEPT)))
+        raise RuntimeError("the server is gone")
+
+    with monkeypatch.context() as patched:
+        instead(patched, "INSERT OVERWRITE", fail)
+        project.fail(*select)
+    # The second model finds the mode as the first one has set it.
+    assert seen == [("DYNAMIC", "static")] * 2
+    assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
+    for name in ("over", "other"):
+        project.model("select 3 as id, 'a' as p", name, publish="direct", **OVERWRITES)
+    run = project.fail(*select, "--threads", "2")
+    assert (
+        f"{project.schema}.over cannot be overwritten with `publish: direct`: all connections share "
+        "one session of this Spark (see `spark.sql.hive.thriftServer.singleSession`), and another model "
+        "may change `spark.sql.sources.partitionOverwriteMode` in the moment before the INSERT" in run.log
+    )
+    assert project.rows("over") == [(1, "a"), (2, "b")]
+    project.run(*select)
+    assert project.rows("over") == project.rows("other") == [(2, "b"), (3, "a")]
+    assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
+
+
+def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -> None:
+    elsewhere = project.folder / "elsewhere"
+    own = {
+        "location_root": str(elsewhere),
+        "options": {"write.format.default": "orc"},
+        "partition_by": ["id"],
+    }
+    config = {**ADDS, "meta": {"sparkevolve": own}}
+    project.model("select 1 as id", "placed", **config)
+    first = project.run("--select", "placed")
+    assert [text for text in first.warnings if "placed" in text] == []
+    table = project.table("placed")
+    assert table.location().removeprefix("file:") == f"{elsewhere}/placed"
+    assert table.properties["write.format.default"] == "orc"
+    assert [field.name for field in table.spec().fields] == ["id"]
+    own = {
+        "location_root": "s3://other",
+        "options": {"write.format.default": "avro"},
+        "partition_by": ["bucket(4, id)"],
+        "tblproperties": {"note": "it's new"},
+        "merge_update_columns": ["id"],
+        "buckets": 4,
+        "dead_letter_limit": 3,
+        "incremental_strategy": "append",
+        "incremental_predicates": ["id > 1"],
+    }
+    project.model("select 1 as id", "placed", **{**config, "meta": {"sparkevolve": own}, "zorder": ["id"]})
+    run = project.run("--select", "placed")
+    where, node = f"{project.schema}.placed: ", "model.case.placed: "
+    settable = f"Use `ALTER TABLE {project.schema}.placed SET TBLPROPERTIES`."
+    reach = "of the model reach a table when it is made"
+    assert sorted(text for text in run.warnings if "placed: " in text) == sorted(
+        [
+            f"{node}`zorder` has no effect with sparkevolve: Iceberg's `rewrite_data_files` sorts files, in "
+            "a maintenance job of yours.",
+            f"{node}`buckets` has no effect without `clustered_by`.",
+            f"{node}`dead_letter_limit` has no effect without `on_bad_rows: dead_letter`: a bad row fails "
+            "the run.",
+            f"{node}`merge_update_columns` has no effect with the incremental_strategy append: it is for "
+            "merge.",
+            f"{node}`incremental_predicates` has no effect with the incremental_strategy append: it is for "
+            "delete+insert, merge, microbatch.",
+            f"{where}The model is partitioned by bucket(4, id) and the table by id. The rows are written as "
+            "the table is partitioned: change it with `ALTER TABLE`, or make `partition_by` what the table "
+            "has.",
+            f"{where}`location_root` of the model says s3://other/placed, and the table stays in "
+            f"{table.location()}. Take `location_root` out, or make it what the table has.",
+            f"{where}`options` {reach}, and this one lacks write.format.default = avro. {settable}",
+            f"{where}`tblproperties` {reach}, with this package, and this one lacks note = it's new. "
+            f"{settable}",
+        ]
+    )
+    assert project.rows("placed") == [(1,), (1,)]
+
+
+def test_audits_that_cannot_be_evaluated_are_named(project: Scenario) -> None:
+    project.model("select 1 as id, 1 as n", "told", **ADDS, audits=["n > 0"])
+    project.run("--select", "told")
+    before = project.state("told")
+    project.model("select 1 as id, 2 as m", "told", **ADDS, audits=["m > 0", "nope > 1", "m + 1"])
+    run = project.fail("--select", "told")
+    message = run.message.partition("\n  > in macro")[0]
+    assert f"The model's audits cannot be evaluated for {project.schema}.told." in message
+    assert "Nothing was written." in message
+    assert "  * nope > 1: " in message
+    assert "UNRESOLVED_COLUMN" in message
+    assert "  * m + 1: " in message
+    assert "* m > 0" not in message
+    assert "\tat " not in message
+    assert project.state("told") == before
+    assert [name for name in project.tables() if "__dbt_tmp_" in name] == []
+
+
+def test_variables_are_seen_wherever_they_stand_and_near_misses_are_told(project: Scenario) -> None:
+    project.model("select 1 as id", "still", **ADDS)
+    project.run("--select", "still")
+    before = project.state("still")
+    project.model("select 1 as id, 2 as n", "still", **ADDS)
+    for vars_ in ({"sparkevolve_freeze_schema": True}, {"sparkevolve": {"sparkevolve_freeze_schema": "yes"}}):
+        project.write_project(vars=vars_)
+        run = project.fail("--select", "still")
+        assert "`sparkevolve_freeze_schema` is true in this run" in run.message
+    project.write_project(vars={"sparkevolve": {"sparkevolve_plan_only": True}})
+    assert "planned, nothing was changed" in project.run("--select", "still").log
+    project.write_project()
+    assert project.state("still") == before
+    run = project.run("--select", "still", "--vars", "{sparkevolve_plan_onyl: true, other: 1}")
+    assert [text for text in run.warnings if "variable" in text] == [
+        "The variable `sparkevolve_plan_onyl` has no effect: sparkevolve reads `sparkevolve_freeze_schema` "
+        "and `sparkevolve_plan_only`. Did you mean `sparkevolve_plan_only`?"
+    ]
+    assert project.rows("still") == [(1, 2)]
