@@ -59,9 +59,16 @@ $(VENV)/servers/.installed: $(VENV)/.installed-dev
 test-catalogs: $(VENV)/servers/.installed ## Catalogs that take a minute or a download to start: S3, Glue, Hive 4
 	$(BIN)/python -m pytest -m servers tests/functional/catalogs
 
+# What it passes over, and why, is in tests/functional/package/losses.py.
+PACKAGE_MODE := --mode package $(addprefix tests/functional/,columns keys nested publication strategies types)
+
 .PHONY: test-package
-test-package: $(VENV)/.installed-dev ## Tests of the adapter that the dbt package passes too, on stock dbt-spark
-	$(BIN)/python -m pytest --mode package tests/functional/columns/test_added_and_removed.py
+test-package: $(VENV)/.installed-dev ## Tests of the adapter that the dbt package passes too, on stock dbt-spark, half an hour
+	$(PYTEST) --dist loadscope $(PACKAGE_MODE)
+
+.PHONY: test-package-core
+test-package-core: $(VENV)/.installed-dev ## Those of them that are marked as core, two minutes
+	$(BIN)/python -m pytest -m core $(PACKAGE_MODE)
 
 .PHONY: lint
 lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell

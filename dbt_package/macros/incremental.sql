@@ -119,7 +119,10 @@
       {% do adapter.drop_relation(existing_relation) %}
     {% endif %}
   {% endif %}
-  {% do sparkevolve.run_statement(sparkevolve.create_statement(target, sql, existing_relation is not none, settings), 'main') %}
+  {% set replace = existing_relation is not none and not is_other %}
+  {% do sparkevolve.run_statement(sparkevolve.create_statement(
+    target, sql, existing_relation is not none, settings, true, sparkevolve.version_of(target) if replace else '2'
+  ), 'main') %}
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}
   {% endif %}
@@ -143,8 +146,8 @@
 
 {# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
    connection: a table that was not there is made once all the same. #}
-{% macro create_statement(target, sql, replace, settings, with_location=true) %}
-  {% set properties = dict(sparkevolve.default_properties(settings.tblproperties), **settings.tblproperties) %}
+{% macro create_statement(target, sql, replace, settings, with_location=true, version='2') %}
+  {% set properties = dict(sparkevolve.default_properties(settings.tblproperties, version), **settings.tblproperties) %}
   {% do return([
     'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg',
     sparkevolve.pairs_clause('options', settings.options),
@@ -177,9 +180,18 @@
 {% endmacro %}
 
 
+{# The format version of a table that is to be replaced, 2 at least. Iceberg takes none back that somebody has upgraded. #}
+{% macro version_of(target) %}
+  {% for row in sparkevolve.rows('show tblproperties ' ~ target) if row[0] == 'format-version' and row[1] | int > 2 %}
+    {% do return(row[1]) %}
+  {% endfor %}
+  {% do return('2') %}
+{% endmacro %}
+
+
 {# What the adapter gives a new table, too. #}
-{% macro default_properties(given) %}
-  {% set found = {'format-version': '2'} %}
+{% macro default_properties(given, version) %}
+  {% set found = {'format-version': version} %}
   {% if given.get('format-version', '2') | trim != '1' %}
     {% for name in ['write.delete.mode', 'write.update.mode', 'write.merge.mode'] %}
       {% do found.update({name: 'merge-on-read'}) %}
