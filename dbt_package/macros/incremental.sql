@@ -56,8 +56,12 @@
     {% endfor %}
   {% endif %}
   {% if found %}
+    {% set wanted, named = found | map('lower') | list, [] %}
+    {% for column in adapter.get_columns_in_relation(target) if column.name | lower in wanted %}
+      {% do named.append(column.name) %}
+    {% endfor %}
     {% do log(
-      target ~ ": the contract's not_null of " ~ sparkevolve.listed(found | unique | list) ~ ' is not applied: in the table '
+      target ~ ": the contract's not_null of " ~ sparkevolve.listed(named) ~ ' is not applied: in the table '
       ~ "such a column stays optional, so that it can be padded once the model no longer returns it. dbt's test "
       ~ '`not_null` checks it, and so do `audits` before rows are visible.', info=True
     ) %}
