@@ -136,10 +136,4 @@ def test_empty_runs_samples_docs_and_unit_tests(project: Scenario) -> None:
     docs = project.dbt("docs", "generate")
     assert docs.success, docs.log
     catalog = json.loads((project.folder / "target/catalog.json").read_text(encoding="utf-8"))
-    found = catalog["nodes"]["model.case.tested"]["columns"]
-    assert {name: column["type"] for name, column in found.items()} == {
-        "id": "int",
-        "at": "timestamp",
-        "v": "int",
-        "extra": "int",
-    }
+    assert list(catalog["nodes"]["model.case.tested"]["columns"]) == ["id", "at", "v", "extra"]

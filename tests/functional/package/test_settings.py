@@ -88,11 +88,11 @@ def test_a_session_that_is_shared_gets_back_how_it_overwrites(
 
     conf = SparkSession.builder.getOrCreate().conf
     conf.set(MODE, "static")
-    for name in ("over", "other"):
+    for name in ("shared", "other"):
         project.model("select 1 as id, 'a' as p union all select 2, 'b'", name, **OVERWRITES)
-    select = ("--select", "over", "other")
+    select = ("--select", "shared", "other")
     project.run(*select)
-    for name in ("over", "other"):
+    for name in ("shared", "other"):
         project.model("select 3 as id, 'a' as p", name, **OVERWRITES)
 
     seen = []
@@ -107,17 +107,17 @@ def test_a_session_that_is_shared_gets_back_how_it_overwrites(
     # The second model finds the mode as the first one has set it.
     assert seen == [("DYNAMIC", "static")] * 2
     assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
-    for name in ("over", "other"):
+    for name in ("shared", "other"):
         project.model("select 3 as id, 'a' as p", name, publish="direct", **OVERWRITES)
     run = project.fail(*select, "--threads", "2")
     assert (
-        f"{project.schema}.over cannot be overwritten with `publish: direct`: all connections share "
+        f"{project.schema}.shared cannot be overwritten with `publish: direct`: all connections share "
         "one session of this Spark (see `spark.sql.hive.thriftServer.singleSession`), and another model "
         "may change `spark.sql.sources.partitionOverwriteMode` in the moment before the INSERT" in run.log
     )
-    assert project.rows("over") == [(1, "a"), (2, "b")]
+    assert project.rows("shared") == [(1, "a"), (2, "b")]
     project.run(*select)
-    assert project.rows("over") == project.rows("other") == [(2, "b"), (3, "a")]
+    assert project.rows("shared") == project.rows("other") == [(2, "b"), (3, "a")]
     assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
 
 
