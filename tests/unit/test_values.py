@@ -33,6 +33,14 @@ def test_values_are_cast_each_to_the_type_of_its_column() -> None:
     ]
 
 
+@pytest.mark.parametrize("type_", ["double", "FLOAT", " real"])
+def test_a_number_that_is_too_great_is_not_infinity(type_: str) -> None:
+    (found,) = values_queries(["a"], [type_], [[Decimal("1E+400")]], 1000)
+    value = f"TRY_CAST(r[0] AS {type_})"
+    is_one = f"lower(r[0]) LIKE '%inf%' OR abs({value}) <> double('Infinity')"
+    assert f" coalesce(CASE WHEN {is_one} THEN {value} END, raise_error(" in found
+
+
 def test_a_text_that_a_setting_may_change_is_in_hex() -> None:
     hexed = b'[["it\'s"]]'.hex()
     assert values_queries(["a"], ["string"], [["it's"]], 1000) == [

@@ -107,7 +107,11 @@ def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable
     scenario.write_project(seeds={"+column_types": {"v": "int"}})
     for name in ("few", "many"):
         scenario.file(f"seeds/{name}.csv", csv("id,v", ["1,1"]))
+    # Infinity is a value if it is what the file says.
+    scenario.file("seeds/great.csv", csv("v,w", [",Infinity", ",-Infinity", ",NaN", ",1.5"]))
     assert scenario.dbt("seed").success
+    assert [str(w) for _, w in scenario.rows("great")] == ["-inf", "1.5", "inf", "nan"]
+    scenario.file("seeds/great.csv", csv("v,w", [",-1e400", ",1.5"]))
     states = {name: scenario.state(name) for name in ("few", "many")}
     many = csv("id,v", [*(f"{n},{n}" for n in range(MANY)), "2,no number"])
     scenario.file("seeds/few.csv", csv("id,v", ["2,2", "3,no number"]))
@@ -117,6 +121,9 @@ def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable
         run = scenario.dbt("seed", *arguments)
         assert {str(node.status) for node in run.result.result} == {"error"}
         wrong = "The value of column `v` is no int: no number"
-        assert all(wrong in node.message for node in run.result.result)
+        others = [node.message for node in run.result.result if node.node.name != "great"]
+        assert len(others) == 3
+        assert all(wrong in message for message in others)
+        assert "The value of column `w` is no double: -1" + "0" * 400 in run.log
         assert {name: scenario.state(name) for name in ("few", "many")} == states
-        assert scenario.tables() == ["few", "many"]
+        assert scenario.tables() == ["few", "great", "many"]

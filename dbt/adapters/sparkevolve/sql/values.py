@@ -10,6 +10,7 @@ from typing import Any
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 
 _IS_TEXT = re.compile(r"\s*(string|varchar|char|character)\b", re.IGNORECASE)
+_IS_FLOAT = re.compile(r"\s*(float|real|double)\b", re.IGNORECASE)
 # Between rows, so that a statement has no line of megabytes.
 _JOINT = ",\n"
 # Spark's reader of JSON takes a text of at most 20,000,000 UTF-16 units, of which a character has two at the
@@ -52,9 +53,14 @@ def _converted(text: str, name: str, type_: str, is_boolean: bool) -> str:
     value = f"CAST({text} AS boolean)" if is_boolean else text
     if _IS_TEXT.match(type_):
         return f"CAST({value} AS {type_})"
+    converted = f"TRY_CAST({value} AS {type_})"
+    if _IS_FLOAT.match(type_):
+        # Spark reads a number that is too great as infinity.
+        is_named = f"lower({text}) LIKE '%inf%'"
+        converted = f"CASE WHEN {is_named} OR abs({converted}) <> double('Infinity') THEN {converted} END"
     reason = string_literal(f"The value of column {quote(name)} is no {type_}: ")
     problem = f"raise_error(concat({reason}, {text}))"
-    return f"CASE WHEN {text} IS NOT NULL THEN coalesce(TRY_CAST({value} AS {type_}), {problem}) END"
+    return f"CASE WHEN {text} IS NOT NULL THEN coalesce({converted}, {problem}) END"
 
 
 def _json_texts(rows: Sequence[Sequence[Any]], width: int, characters: int) -> Iterator[str]:
