@@ -472,6 +472,8 @@ def test_arguments_have_defaults() -> None:
 def test_an_error_says_what_stays() -> None:
     none = BackfillError("t", "`n`", "no room.", 0, 0)
     assert none.msg == "The backfill of `n` in t has stopped: no room. No row was changed."
+    forgotten = BackfillError("t", "`n`", "no room", 1, 7, is_forgotten=True)
+    assert str(forgotten.msg).endswith("stays: the same command would begin at the first row.")
     some = BackfillError("t", "`n`", "no room", 1, 7)
     assert some.msg == (
         "The backfill of `n` in t has stopped: no room. What it has done before (1 batch, 7 rows) is "

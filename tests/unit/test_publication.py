@@ -21,7 +21,6 @@ from dbt.adapters.sparkevolve.iceberg.publication import (
     Published,
     TakenBack,
     descends_from,
-    has_lost,
     has_news,
     was_published,
 )
@@ -172,10 +171,6 @@ def test_a_snapshot_descends_from_itself_and_from_each_one_before(
     assert not descends_from(table, None, first)
     assert not descends_from(table, 7, first)
     assert descends_from(table, 7, 7)
-    assert [has_lost(table, head, first) for head in (first, second, 7, None)] == [False, False, False, True]
-    # The first snapshot of the table has no parent, so nothing came before it.
-    assert has_lost(table, first, second)
-    assert has_lost(table, third, second)
 
     def published(head: int | None, snapshot_id: int, base: int | None = None) -> bool | None:
         return was_published(table, head, snapshot_id, base)
@@ -674,6 +669,16 @@ def test_what_others_have_built_on_is_removed_by_a_publication_that_uses_the_cla
     assert outcome == (Published.MOVED if relied_on else Published.YES)
     assert ids(lake) == ([1, 2, 3] if relied_on else [1, 2, 3, 4])
     assert refs(lake) == ({"main", OURS} if relied_on else {"main"})
+
+
+def test_what_has_expired_is_not_gone_back_to(
+    lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
+) -> None:
+    base, head = claimed(lake, other, target)
+    assert base.head is not None
+    other.load_table("db.t").maintenance.expire_snapshots().by_id(base.head).commit()
+    assert lake.take_back(target, base, head, CLAIM) == TakenBack.BUILT_ON
+    assert (ids(lake), refs(lake)) == ([1, 2], {"main", CLAIM})
 
 
 def test_a_claim_is_met_by_the_commit_that_takes_back(

@@ -789,10 +789,13 @@ class BackfillError(SparkEvolveError):
         rows: how many rows these have changed.
     """
 
-    def __init__(self, relation: str, column: str, cause: str, batches: int, rows: int) -> None:
+    def __init__(
+        self, relation: str, column: str, cause: str, batches: int, rows: int, *, is_forgotten: bool = False
+    ) -> None:
+        then = "would begin at the first row" if is_forgotten else "goes on after it"
         done = (
             f"What it has done before ({counted(batches, 'batch', 'batches')}, {counted(rows, 'row')}) is "
-            "visible, and stays: the same command goes on after it."
+            f"visible, and stays: the same command {then}."
             if batches
             else "No row was changed."
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.sparkevolve.evolution import backfills
 from dbt.adapters.sparkevolve.evolution.backfills import property_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.backfill import Backfill
@@ -202,6 +203,22 @@ def test_what_other_writers_commit_meanwhile_stays(scenario: Scenario, intrude: 
     del plus[4]
     assert values(scenario, "amount") == plus
     assert values(scenario, "n") == {1: 7, 2: None, 3: None, 5: None, 6: None, 40: 7}
+
+    # Another command has done the same meanwhile, and forgotten it: nothing is filled twice.
+    def other() -> None:
+        request = backfills.Request("`amount`", "amount + 100", "", ("id",), only_null=False, key=("1",))
+        name, begun = property_of(scenario.field_ids()["amount"]), backfills.begun(request, ("40",), None)
+        done = begun.advanced(("40",), 6, finished=True, at="", invocation_id="")
+        scenario.sql(f"update {scenario.relation()} set amount = amount + 100")
+        scenario.sql(f"alter table {scenario.relation()} set tblproperties ('{name}' = '{done.text}')")
+        scenario.sql(f"alter table {scenario.relation()} unset tblproperties ('{name}')")
+
+    intrude(IcebergCatalog, "publish", other)
+    log = filled(scenario, **args)
+    assert "Another command has finished the backfill of `amount`\n" in log
+    assert f"Backfill of `amount` in {scenario.relation()} is finished: 6 rows in 1 batch" in log
+    assert values(scenario, "amount") == {n: amount + 100 for n, amount in plus.items()}
+    assert position(scenario, "amount") is None
 
     scenario.model(ORDERS, commit_retries=0)
     intrude(IcebergCatalog, "publish", lambda: append(scenario, [{**more[0], "id": 7}]))

@@ -126,6 +126,30 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     loaded = scenario.table().metadata.current_snapshot_id
     listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
     # Or if the batch is loaded again before that, and the rows that were in are bad ones again.
+    # Rows that were rolled back and picked again are there.
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t', {base})")
+    append(scenario, [{"v": 3}])
+    scenario.sql(f"refresh table {scenario.relation()}")
+    scenario.sql(f"call lake.system.cherrypick_snapshot('{scenario.schema}.t', {loaded})")
+    assert "  2 more were loaded by an earlier replay, and are removed now" in replay(scenario)
+    assert [row[0] for row in scenario.rows()] == [-1, -1, 1, 2, 3]
+    # Those that were only rolled back are not, also if what tells that has expired.
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t', {base})")
+    append(scenario, [{"v": 4}])
+    scenario.sql(f"refresh table {scenario.relation()}")
+    scenario.sql(
+        f"call lake.system.expire_snapshots(table => '{scenario.schema}.t', retain_last => 1, "
+        "older_than => timestamp '2100-01-01 00:00:00')"
+    )
+    assert len(scenario.snapshots()) == 1
+    assert "2 dead letters of" in replay(scenario)
+    assert [row[0] for row in scenario.rows()] == [-1, -1, 1, 2, 4]
+    loaded = scenario.table().metadata.current_snapshot_id
+    listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
     scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
     scenario.model(f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)", **config)

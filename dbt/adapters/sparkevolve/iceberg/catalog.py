@@ -4,7 +4,7 @@ What is behind it: ``access`` (how the catalog is reached), ``base`` (what a run
 (changes of columns and descriptions), ``publication`` (how rows become visible), ``purge``.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from dbt.adapters.base.relation import BaseRelation
@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.table_properties import VERSION_OF_NEW_TABLES
-from dbt.adapters.sparkevolve.iceberg import columns, creation, publication, restore
+from dbt.adapters.sparkevolve.iceberg import columns, creation, older_metadata, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, Purge
@@ -316,9 +316,13 @@ class IcebergCatalog:
         head_id = head.snapshot_id if head is not None else None
         return publication.is_since_overwrite(table, head_id, base, snapshot_id)
 
-    def has_lost(self, table: Table, ref: str, snapshot_id: int) -> bool:
-        """Tell whether a branch is known not to have a snapshot's rows; see ``publication.has_lost_in``."""
-        return publication.has_lost_in(table, ref, snapshot_id)
+    def has_rows_in(self, table: Table, ref: str, snapshot_id: int) -> bool | None:
+        """Tell whether a branch has a snapshot's rows, if that is known; see ``publication.has_rows_in``."""
+        return publication.has_rows_in(table, ref, snapshot_id)
+
+    def properties_since(self, table: Table, since: Table) -> Iterator[Mapping[str, str]]:
+        """Yield the properties that a table has had since it was loaded; see ``older_metadata``."""
+        return older_metadata.properties_since(table, since)
 
     def is_atomic(self, table: Table) -> bool:
         """Tell whether all that a commit changes of a table is changed at once; see ``newer_format``."""

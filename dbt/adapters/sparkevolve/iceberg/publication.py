@@ -24,6 +24,7 @@ from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
 from dbt.adapters.sparkevolve.evolution.types import is_widening
+from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
@@ -165,23 +166,13 @@ def is_since_overwrite(table: Table, head: int | None, base: Base, snapshot_id: 
     return False
 
 
-def has_lost(table: Table, head: int | None, snapshot_id: int) -> bool:
-    """Tell whether ``head`` is known not to come from a snapshot: not if older ones have expired."""
-    while head is not None and head != snapshot_id:
-        snapshot = table.metadata.snapshot_by_id(head)
-        if snapshot is None:
-            return False
-        head = snapshot.parent_snapshot_id
-    return head is None
-
-
-def has_lost_in(table: Table, ref: str, snapshot_id: int) -> bool:
-    """Tell whether a branch is known not to have a snapshot's rows: replaced, or rolled back.
+def has_rows_in(table: Table, ref: str, snapshot_id: int) -> bool | None:
+    """Tell whether a branch has a snapshot's rows: it was not replaced, or rolled back; None if nobody knows.
 
     A branch of `spark.wap.branch` may have become `main`, and be gone.
     """
     head = table.metadata.refs.get(ref) or table.metadata.refs.get(MAIN_BRANCH)
-    return has_lost(table, head.snapshot_id if head else None, snapshot_id)
+    return older_metadata.has_rows_of(table, head.snapshot_id if head else None, snapshot_id)
 
 
 def was_published(table: Table, head: int | None, snapshot_id: int, base: int | None) -> bool | None:
@@ -193,14 +184,14 @@ def was_published(table: Table, head: int | None, snapshot_id: int, base: int | 
         snapshot_id: the snapshot.
         base: the one that it was made from; None if that is not known.
     """
-    while head is not None:
-        if head == snapshot_id:
+    for made in older_metadata.ancestors(table, head):
+        if made is None:
+            return None
+        if made.snapshot_id == snapshot_id:
             return True
         # What has come after it came from somewhere else.
-        snapshot = None if head == base else table.metadata.snapshot_by_id(head)
-        if snapshot is None:
-            return False if head == base else None
-        head = snapshot.parent_snapshot_id
+        if made.snapshot_id == base:
+            return False
     return False
 
 
@@ -377,7 +368,8 @@ def publish(
 def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: int, claim: str) -> TakenBack:
     """Move a table's branch back to where it was before a publication.
 
-    Not if anybody has committed since: what came after may build on it. Nor without the claim that was made
+    Not if anybody has committed since, so that something may build on it, or has let expire what was there
+    before. Nor without the claim that was made
     with the publication, which whoever relies on what was published removes, see ``rely_on``.
 
     Args:
@@ -393,7 +385,8 @@ def take_back(access: CatalogAccess, relation: BaseRelation, base: Base, head: i
         if claim not in refs or not is_atomic(table):
             return TakenBack.CLAIM_GONE
         ref = refs.get(base.ref)
-        if ref is None or ref.snapshot_id != head:
+        has_expired = base.head is not None and table.metadata.snapshot_by_id(base.head) is None
+        if ref is None or ref.snapshot_id != head or has_expired:
             return TakenBack.BUILT_ON
         back = {
             "ref-name": base.ref,
@@ -476,7 +469,10 @@ def replace_property(
 
     def attempt(table: Table) -> None:
         if table.properties.get(name) == seen:
-            commit_in_time(access, table, (), _setting({name: value}))
+            # Who changes what this is about publishes rows with it, maybe in this very moment.
+            main = table.metadata.refs.get(MAIN_BRANCH)
+            required = _at(MAIN_BRANCH, main.snapshot_id if main is not None else None)
+            commit_in_time(access, table, (required,), _setting({name: value}))
 
     retry(access, relation, attempt, retries, wanted=f"The property {name} of {{}} was not changed")
 

@@ -1,15 +1,14 @@
 """All schemas that a table has had, when, and by which run."""
 
-import json
 from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema, index_by_id
-from pyiceberg.serializers import Compressor
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.evolution import record, shapes
 from dbt.adapters.sparkevolve.evolution.history import schema_changes
 from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.times import iso_of
 
 
@@ -125,25 +124,16 @@ class _Sighting(NamedTuple):
 
 
 def _sightings(table: Table) -> list[_Sighting]:
-    """Return what each metadata file that is still there says of its current schema, oldest first.
-
-    Of the files only that is read: PyIceberg takes 30 times as long to make its objects of all schemas.
-    """
+    """Return what each metadata file that is still there says of its current schema, oldest first."""
     metadata = table.metadata
     name = f"{record.PREFIX}{metadata.current_schema_id}"
     found: list[_Sighting] = []
-    for entry in table.metadata.metadata_log:
-        compressor = Compressor.get_compressor(entry.metadata_file)
-        try:
-            with (
-                table.io.new_input(entry.metadata_file).open() as file,
-                compressor.stream_decompressor(file) as text,
-            ):
-                older = json.loads(text.read())
-        except (OSError, ValueError):
+    for entry in metadata.metadata_log:
+        older = older_metadata.read(table, entry)
+        if older is None:
             continue  # removed by maintenance
         # Format version 1 had one schema, and no ids.
-        recorded = older.get("properties", {}).get(name, "")
+        recorded = (older.get("properties") or {}).get(name, "")
         found.append(_Sighting(older.get("current-schema-id", 0), entry.timestamp_ms, recorded))
     now = metadata.properties.get(name, "")
     return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, now)]

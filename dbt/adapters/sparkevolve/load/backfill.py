@@ -79,7 +79,8 @@ class Backfill:
         self._settings = settings
         self._given = given
         self._steps = Steps(catalog, spark)
-        table = catalog.load(target)
+        # What other commands do from here on is done beside this one.
+        self._seen = table = catalog.load(target)
         checks = BackfillChecks(spark, target, given)
         checks.table(table)
         self._column, self._field_id = column_to_fill(target, table.schema(), given.column)
@@ -100,6 +101,8 @@ class Backfill:
         self._until: Bound = ()
         # Whether the position is one that the table has, and not one to be forgotten.
         self._is_begun = False
+        # Whether others have removed it, and another command of the same would not go on with it.
+        self._is_forgotten = False
         # Whether it is one of before a full refresh that has not removed it.
         self._is_refreshed = False
         self._done = self._rows_done = 0
@@ -180,15 +183,15 @@ class Backfill:
         table = self._catalog.load(self._target)
         seen = table.properties.get(self._property)
         is_forgotten = (self._given.restart or self._is_refreshed) and not self._is_begun
-        if seen is None or not (is_forgotten or (self._is_finished and self._is_own(table))):
+        if seen is None or not (is_forgotten or (self._is_finished and self._is_own(table.properties))):
             return
         retries = self._settings.commit_retries
         self._catalog.replace_property(self._target, self._property, seen, None, retries)
 
-    def _is_own(self, table: LoadedTable) -> bool:
-        """Tell whether the position that a table has is of this backfill: another one may have begun."""
+    def _is_own(self, properties: Mapping[str, str]) -> bool:
+        """Tell whether the position in a table's properties is of this backfill: another may have begun."""
         try:
-            found = backfills.read(table.properties, self._field_id)
+            found = backfills.read(properties, self._field_id)
         except backfills.SpoiledPosition:
             return False
         return found is not None and found.fingerprint == self._request.fingerprint
@@ -236,12 +239,24 @@ class Backfill:
         if settled is None:
             return None
         found = settled
-        is_lost = found.snapshot is not None and self._catalog.has_lost(table, ref, found.snapshot)
-        if found.fingerprint == self._request.fingerprint and not is_lost:
+        has_rows = found.snapshot is None or self._catalog.has_rows_in(table, ref, found.snapshot)
+        if found.fingerprint == self._request.fingerprint and has_rows is not False:
+            if has_rows is None and found.only_null:
+                # Rows that are filled still are left alone from the first one on.
+                self._is_refreshed = True
+                return None
+            if has_rows is None:
+                raise OperationError(
+                    f"A backfill of {found.column} in {self._target} is not finished, and whether the table "
+                    "still has the rows of its last batch is not known any more, since the table's older "
+                    "snapshots and metadata files are gone: rows might be filled twice, or never. Look at "
+                    "the rows, and leave out by `where` those that are filled; `restart: true` begins at the "
+                    f"first row, and forgets where it is.{self._unwritten}"
+                )
             return found
         if found.finished:
             return None
-        if is_lost:
+        if has_rows is False:
             raise OperationError(
                 f"A backfill of {found.column} in {self._target} is not finished, and the table was replaced "
                 f"or rolled back since its last batch, at {found.at or 'an unknown time'}: which rows it has "
@@ -365,7 +380,8 @@ class Backfill:
             base = self._begin(self._target)
             self._check_column(base.table)
             if self._is_elsewhere(base):
-                self._say(f"Another command goes on with the backfill of {self._request.column}")
+                does = "has finished" if self._is_finished else "goes on with"
+                self._say(f"Another command {does} the backfill of {self._request.column}")
                 return [] if self._is_finished else self._batches(self._position)
             changed = self._fill(base, batch, is_last=len(waiting) == 1)
             if changed is not None:
@@ -400,14 +416,31 @@ class Backfill:
         if not self._is_begun and self._given.restart:
             return False
         found = self._position_in(base.table, base.ref)
-        if found is None and self._is_begun:
-            raise OperationError("another command has finished it, or has made the table forget where it is")
+        # Where only NULL is filled, what another command has done before the first batch is not done twice.
+        if found is None and (self._is_begun or not (self._given.only_null or self._is_refreshed)):
+            found = self._last_position_in(base.table)
+            if found is not None and not found.finished:
+                self._position, self._is_begun, self._is_forgotten = found, True, True
+                raise OperationError(
+                    "another command has finished it, or has made the table forget where it is"
+                )
         known = self._position.after if self._position is not None else None
         if found is None:
             return False
         # With what others, or this command itself, have noted of snapshots that they did not publish.
         self._position, self._is_begun = found, True
         return found.after != known or found.finished
+
+    def _last_position_in(self, table: LoadedTable) -> Position | None:
+        """Return where this backfill was when another command has made the table forget that.
+
+        Also if that has begun and ended before this one's first batch.
+        """
+        found = self._position if self._is_begun else None
+        for properties in self._catalog.properties_since(table, self._seen):
+            if self._is_own(properties):
+                found = backfills.read(properties, self._field_id)
+        return found
 
     @property
     def _is_finished(self) -> bool:
@@ -560,7 +593,14 @@ class Backfill:
                 cause += ", or whether it was is not known: the same command finds out"
         position = self._position if self._is_begun else None
         batches, rows = (position.batches, position.rows) if position is not None else (0, 0)
-        return BackfillError(str(self._target), self._request.column, cause, batches, rows)
+        return BackfillError(
+            str(self._target),
+            self._request.column,
+            cause,
+            batches,
+            rows,
+            is_forgotten=self._is_forgotten,
+        )
 
     def _state(self, position: Position) -> str:
         return f"{batches_text(position.batches)} ({rows_text(position.rows)})"

@@ -4,7 +4,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
@@ -39,7 +39,7 @@ from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
-from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack, has_lost_in
+from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, TakenBack, has_rows_in
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import naming_audits
@@ -209,10 +209,10 @@ class DeadLetters:
 
         Now, while their rows are there: a letter that this run needs is not written if there is one.
         """
-        ids = loaded_letters(table) if table is not None else ()
-        if ids and self._catalog.find(relation) is not None:
+        found = loaded_letters(table) if table is not None else LoadedLetters()
+        if found.ids and found.is_certain and self._catalog.find(relation) is not None:
             self._spark.run(branch_statements.refresh_table(str(relation)))
-            self._spark.run(replay.delete_letters(str(relation), model, ids))
+            self._spark.run(replay.delete_letters(str(relation), model, found.ids))
 
     def _check_plan(
         self,
@@ -497,15 +497,26 @@ class DeadLetters:
             warn_of_rest(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
 
 
-def loaded_letters(table: LoadedTable) -> Sequence[str]:
-    """Return the ids of the letters that a replay has loaded into a table and, maybe, not removed.
+@dataclass(frozen=True)
+class LoadedLetters:
+    """The letters that a replay has loaded into a table and, maybe, not removed.
 
-    None if their rows are not there any more, since somebody has rolled the table back.
+    Attributes:
+        ids: their ids; none if their rows are not there any more, since the table was rolled back.
+        is_certain: whether it is known that the rows are there.
     """
+
+    ids: Sequence[str] = ()
+    is_certain: bool = True
+
+
+def loaded_letters(table: LoadedTable) -> LoadedLetters:
+    """Return what a table says of the letters that a replay has loaded into it."""
     published = replay.published_in(table.properties.get(REPLAYED))
     if published is None:
-        return ()
-    return () if has_lost_in(table, published.ref, published.snapshot_id) else published.ids
+        return LoadedLetters()
+    has_rows = has_rows_in(table, published.ref, published.snapshot_id)
+    return LoadedLetters() if has_rows is False else LoadedLetters(published.ids, has_rows is True)
 
 
 def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:

@@ -274,13 +274,33 @@ class Replay:
             self._spark.run(branch_statements.refresh_table(str(relation)))
 
     def _finish_earlier(self, table: LoadedTable) -> int:
-        """Remove the letters whose rows another replay has published; return how many there were."""
-        ids = loaded_letters(table)
-        return self._remove(ids) if ids else 0
+        """Remove the letters whose rows another replay has published; return how many there were.
+
+        Raises:
+            OperationError: whether their rows are there is not known, and they would be added once more.
+        """
+        found = loaded_letters(table)
+        if not found.ids:
+            return 0
+        if found.is_certain:
+            return self._remove(found.ids)
+        # By a key, rows that are there are not replaced by older ones.
+        if not self._is_keyed and (number := self._count(found.ids)):
+            raise OperationError(
+                f"An earlier replay has ended before it removed {counted(number, 'dead letter')} of "
+                f"{self._letters}, and whether {agreeing(number, 'its row is', 'their rows are')} still in "
+                f"{self._target} is not known, as the table's older snapshots and metadata files are gone. "
+                "Look at the rows, delete the letters of those that are there, run `ALTER TABLE "
+                f"{self._target} UNSET TBLPROPERTIES ('{REPLAYED}')`, and this again. Nothing was loaded."
+            )
+        return 0
+
+    def _count(self, ids: Sequence[str]) -> int:
+        count = f"SELECT count(*) FROM {self._letters} WHERE {replay.letter_id()} IN ("
+        return int(self._spark.rows(f"{count}{', '.join(map(string_literal, ids))})")[0][0])
 
     def _remove(self, ids: Sequence[str]) -> int:
-        count = f"SELECT count(*) FROM {self._letters} WHERE {replay.letter_id()} IN ("
-        number = int(self._spark.rows(f"{count}{', '.join(map(string_literal, ids))})")[0][0])
+        number = self._count(ids)
         if number:
             self._spark.run(replay.delete_letters(str(self._letters), self._model_name, ids))
         return number
@@ -477,8 +497,9 @@ class Replay:
             listed = table.properties.get(REPLAYED)
             if listed is None:
                 return
-            if ids := loaded_letters(table):
-                self._remove(ids)
+            found = loaded_letters(table)
+            if found.ids and found.is_certain:
+                self._remove(found.ids)
             retries = self._settings.commit_retries
             self._catalog.replace_property(self._target, REPLAYED, listed, None, retries)
         except Exception as exc:

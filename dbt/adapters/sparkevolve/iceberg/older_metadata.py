@@ -1,0 +1,132 @@
+"""The metadata files that a table has had before: what they say that the table does not know any more."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from pyiceberg.serializers import Compressor
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import MetadataLogEntry
+
+# Of a snapshot that was made of another one's changes (`cherrypick_snapshot`): which one that was.
+_SOURCE = "source-snapshot-id"
+
+
+def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
+    """Return what is in a metadata file; None if maintenance has removed it.
+
+    As JSON: PyIceberg takes 30 times as long to make its objects of all schemas.
+    """
+    compressor = Compressor.get_compressor(entry.metadata_file)
+    try:
+        with (
+            table.io.new_input(entry.metadata_file).open() as file,
+            compressor.stream_decompressor(file) as text,
+        ):
+            found = json.loads(text.read())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def properties_since(table: Table, since: Table) -> Iterator[Mapping[str, str]]:
+    """Yield the properties that a table has had since it was loaded, as far as its files are there.
+
+    Args:
+        table: the table now.
+        since: the table then. What it had then comes first.
+    """
+    yield since.properties
+    if table.metadata_location == since.metadata_location:
+        return
+    log = table.metadata.metadata_log
+    places = [n for n, entry in enumerate(log) if entry.metadata_file == since.metadata_location]
+    for entry in log[places[-1] + 1 :] if places else log:
+        found = read(table, entry)
+        if found is not None:
+            yield found.get("properties") or {}
+    yield table.properties
+
+
+@dataclass(frozen=True)
+class Made:
+    """How a snapshot was made.
+
+    Attributes:
+        snapshot_id: its id.
+        parent_id: the id of the one before it; None if there was none, or it is not known.
+        picked_from: the id of the one whose changes it has made once more, as text; None if it made its own.
+        is_first: whether it is known that there was none before it.
+    """
+
+    snapshot_id: int
+    parent_id: int | None = None
+    picked_from: str | None = None
+    is_first: bool = False
+
+    @classmethod
+    def of(cls, snapshot: Mapping[str, Any], *, is_new: bool = False) -> "Made":
+        """Return what a metadata file says, with whether the one before it had no such snapshot."""
+        parent_id = snapshot.get("parent-snapshot-id")
+        is_first = parent_id is None and (is_new or snapshot.get("sequence-number") == 1)
+        source = (snapshot.get("summary") or {}).get(_SOURCE)
+        return cls(snapshot["snapshot-id"], parent_id, source, is_first)
+
+
+def ancestors(table: Table, head: int | None) -> Iterator[Made | None]:
+    """Yield a snapshot and all that it comes from, newest first; at the end None if there may be more.
+
+    Of what has expired older metadata files tell. Some writers (PyIceberg is one) take the parent away from
+    a snapshot when that one expires, so to have none does not mean that there was none.
+
+    Args:
+        table: the table.
+        head: the snapshot; None for none.
+    """
+    known = {made.snapshot_id: made for made in map(Made.of, _snapshots(table))}
+    is_complete = False
+    while head is not None:
+        made = known.get(head, Made(head))
+        if made.parent_id is None and not made.is_first and not is_complete:
+            known, is_complete = _all_known(table), True
+            made = known.get(head, made)
+        yield made
+        if made.parent_id is None and not made.is_first:
+            yield None
+        head = made.parent_id
+
+
+def _snapshots(table: Table) -> list[dict[str, Any]]:
+    return [s.model_dump(mode="json", by_alias=True) for s in table.metadata.snapshots]
+
+
+def _all_known(table: Table) -> dict[int, Made]:
+    """Return how the snapshots were made that any metadata file knows: the first that has one, as it was."""
+    found: dict[int, Made] = {}
+    files = (read(table, entry) for entry in table.metadata.metadata_log)
+    has_previous = False
+    for file in chain(files, [{"snapshots": _snapshots(table)}]):
+        for snapshot in (file or {}).get("snapshots") or ():
+            if snapshot["snapshot-id"] not in found:
+                made = Made.of(snapshot, is_new=has_previous)
+                found[made.snapshot_id] = made
+        has_previous = file is not None
+    return found
+
+
+def has_rows_of(table: Table, head: int | None, snapshot_id: int) -> bool | None:
+    """Tell whether a snapshot has the rows of another one, as it comes from it; None if nobody knows.
+
+    Args:
+        table: the table.
+        head: the snapshot; None for none.
+        snapshot_id: the other one.
+    """
+    for made in ancestors(table, head):
+        if made is None:
+            return None
+        if snapshot_id == made.snapshot_id or str(snapshot_id) == made.picked_from:
+            return True
+    return False

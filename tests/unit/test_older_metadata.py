@@ -1,0 +1,140 @@
+"""What older metadata files tell of snapshots that have expired, and of properties that are gone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+from pyiceberg.table.update import RemoveSnapshotsUpdate, SetPropertiesUpdate
+
+from dbt.adapters.sparkevolve.iceberg.older_metadata import has_rows_of, properties_since
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import append, columns
+
+# What others do to a table, and to which of its snapshots.
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["append", "roll back", "expire"]), st.integers(0, 99)), min_size=2, max_size=9
+)
+
+
+def files_of(table: Table) -> list[Path]:
+    return [Path(entry.metadata_file.removeprefix("file://")) for entry in table.metadata.metadata_log]
+
+
+def expire(other: Catalog, name: str, *snapshots: int) -> None:
+    table = other.load_table(name)
+    gone = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": list(snapshots)})
+    other.commit_table(table, (), (gone,))
+
+
+@pytest.fixture
+def new_table(other: Catalog, make_table: MakeTable) -> Callable[[], str]:
+    """Make one more empty table; return its name."""
+    made: list[str] = []
+
+    def make() -> str:
+        made.append(f"t{len(made)}")
+        make_table(columns("id int"), name=made[-1])
+        return f"db.{made[-1]}"
+
+    return make
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
+)
+@given(STEPS)
+def test_whose_rows_a_snapshot_has_is_known_whatever_has_expired(
+    other: Catalog, new_table: Callable[[], str], steps: list[tuple[str, int]]
+) -> None:
+    name = new_table()
+    parents: dict[int, int | None] = {}
+    for step, place in steps:
+        table = other.load_table(name)
+        head = table.metadata.current_snapshot_id
+        there = [s.snapshot_id for s in table.metadata.snapshots]
+        if step == "append" or head is None:
+            append(table, [{"id": place}])
+            made = table.metadata.current_snapshot_id
+            assert made is not None
+            parents[made] = head
+        elif step == "roll back":
+            with table.manage_snapshots() as manage:
+                manage.set_current_snapshot(there[place % len(there)])
+        elif others := [s for s in there if s != head]:
+            expire(other, name, others[place % len(others)])
+    table = other.load_table(name)
+    head = table.metadata.current_snapshot_id
+    before: set[int] = set()
+    at = head
+    while at is not None:
+        before.add(at)
+        at = parents[at]
+    assert {s: has_rows_of(table, head, s) for s in parents} == {s: s in before for s in parents}
+    assert not any(has_rows_of(table, None, s) for s in parents)
+
+    # Once maintenance has removed these files too, an answer is right, or there is none.
+    for file in files_of(table):
+        file.unlink()
+    answers = {s: has_rows_of(table, head, s) for s in parents}
+    assert all(answer in (None, s in before) for s, answer in answers.items())
+    there = {s.snapshot_id for s in table.metadata.snapshots}
+    assert None not in answers.values() or not before <= there
+
+
+def test_rows_that_were_picked_from_a_snapshot_are_its_rows(
+    other: Catalog, new_table: Callable[[], str]
+) -> None:
+    """As `cherrypick_snapshot` does after a roll-back, and as the audited rows of a WAP id are published."""
+    name = new_table()
+    table = other.load_table(name)
+    append(table, [{"id": 1}])
+    first = table.metadata.current_snapshot_id
+    append(table, [{"id": 2}])
+    second = table.metadata.current_snapshot_id
+    assert first is not None
+    assert second is not None
+    with table.manage_snapshots() as manage:
+        manage.rollback_to_snapshot(first)
+    assert has_rows_of(table, table.metadata.current_snapshot_id, second) is False
+    rows = pa.Table.from_pylist([{"id": 2}], schema=table.schema().as_arrow())
+    table.append(rows, snapshot_properties={"source-snapshot-id": str(second)})
+    picked = table.metadata.current_snapshot_id
+    assert has_rows_of(table, picked, second) is True
+    append(table, [{"id": 3}])
+    assert picked is not None
+    expire(other, name, picked)
+    table = other.load_table(name)
+    assert has_rows_of(table, table.metadata.current_snapshot_id, second) is True
+    for file in files_of(table):
+        file.write_text("no JSON")
+    assert has_rows_of(table, table.metadata.current_snapshot_id, second) is None
+
+
+def test_properties_that_came_and_went_are_seen(other: Catalog, new_table: Callable[[], str]) -> None:
+    name = new_table()
+
+    def put(value: str) -> None:
+        other.commit_table(other.load_table(name), (), (SetPropertiesUpdate(updates={"p": value}),))
+
+    def since(then: Table) -> list[str | None]:
+        found = [properties.get("p") for properties in properties_since(other.load_table(name), then)]
+        return [value for number, value in enumerate(found) if not number or found[number - 1] != value]
+
+    put("0")
+    then = other.load_table(name)
+    assert since(then) == ["0"]
+    for value in ("1", "2", "3"):
+        put(value)
+    assert since(then) == ["0", "1", "2", "3"]
+    files_of(other.load_table(name))[-1].unlink()
+    assert since(then) == ["0", "1", "3"]
+    # Of a table whose list does not have the file any more, all that is listed may have come since.
+    with other.load_table(name).transaction() as change:
+        change.set_properties({"write.metadata.previous-versions-max": "1"})
+    put("4")
+    assert since(then) == ["0", "3", "4"]
