@@ -22,6 +22,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, Wh
 from dbt.adapters.sparkevolve.load.letters import Letters, reasons_of
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql.dead_letters import Judgement, encoded, insert_letters, to_json
+from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS
 
 TARGET = SparkEvolveRelation.create("lake", "s", "t")
 INT, TEXT = IntegerType(), StringType()
@@ -72,6 +73,24 @@ def test_a_batch_in_which_nothing_can_be_wrong_is_not_looked_at() -> None:
     assert Judgement("b", {"a": INT}, [same], {}, audits=["a > 0"]).is_needed
     assert Judgement("b", {"a": INT}, [same], {}, unique=["a"]).is_needed
     assert Judgement("b", {"a": INT}, [Member("a", ("a",), Unchanged(), not_null=True)], {}).is_needed
+
+
+def test_a_text_for_a_binary_column_is_written_as_bytes() -> None:
+    """As one that is bytes already: a replay cannot tell them apart."""
+    converts = Member("a", ("a",), Whole(("a",), TEXT, BinaryType()))
+    judged = Judgement("b", {"a": TEXT, "c": TEXT}, [converts, Member("c", ("c",), Unchanged())], {}, ["a"])
+    row = f"{TARGET_ALIAS}.`sparkevolve_row`"
+    base64 = encoded(f"{row}.`a`")
+    assert f"named_struct('a', {base64}, 'c', {row}.`c`)" in judged.judged()
+    assert f"THEN to_json(named_struct('a', {base64}), " in judged.judged()
+
+
+def test_rows_of_a_key_may_be_apart() -> None:
+    """As letters of several times, of which each one replaces those before it."""
+    member = Member("a", ("a",), Unchanged())
+    counted = Judgement("b", {"a": INT, "at": INT}, [member], {}, unique=["a"], apart=["at"]).count()
+    assert f"count(*) OVER (PARTITION BY {TARGET_ALIAS}.`a`, {TARGET_ALIAS}.`at`) > 1" in counted
+    assert "the unique_key `a` is in several rows of the batch" in counted
 
 
 def test_names_of_the_model_are_not_taken() -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -125,7 +126,6 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     assert letters(scenario) == []
     loaded = scenario.table().metadata.current_snapshot_id
     listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
-    # Or if the batch is loaded again before that, and the rows that were in are bad ones again.
     # Rows that were rolled back and picked again are there.
     scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
@@ -150,6 +150,7 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     assert [row[0] for row in scenario.rows()] == [-1, -1, 1, 2, 4]
     loaded = scenario.table().metadata.current_snapshot_id
     listed = json.dumps({"ref": "main", "snapshot": loaded, "ids": [row[0] for row in ids]})
+    # Or if the batch is loaded again before that, and the rows that were in are bad ones again.
     scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t_dlt', {before.snapshot_id})")
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('sparkevolve.replayed' = '{listed}')")
     scenario.model(f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)", **config)
@@ -185,6 +186,56 @@ def test_what_a_letter_does_not_have_stays_as_it_is(scenario: Scenario) -> None:
     ]
     assert letters(scenario) == []
     assert "sparkevolve.replayed" not in scenario.table().properties
+
+
+def test_of_each_key_the_newest_letter_counts(scenario: Scenario) -> None:
+    """Whatever its key is written like, whichever columns letters have, in whichever commit they go in."""
+    models = {"t": "delete+insert", "u": "merge"}
+    audit = {"audits": [{"sql": "n > 0", "severity": "row"}]}
+    decimal = "cast(0.5 as decimal(38,18))"
+    first = (
+        "select 1 as id, 5 as n, 'a' as x, cast('first' as binary) as b, "
+        f"{decimal} as d, named_struct('d', array({decimal})) as s"
+    )
+    # A text for a binary column, which happens to be one in Base64.
+    for query in (first, "select 3 as id, -1 as n, 'text' as b"):
+        for name, strategy in models.items():
+            scenario.model(query, name, **ROUTED, **audit, incremental_strategy=strategy)
+        scenario.run()
+    old, new = "timestamp '2026-01-01 00:00:00'", "timestamp '2026-01-02 00:00:00'"
+    found = [
+        ('{"id":1}', '{"id":1,"n":10}', old),
+        ('{"id":"1"}', '{"id":"1","n":20,"x":"new"}', new),
+        ("a hash", '{"id":2.0,"n":10,"x":"old"}', old),
+        ('{"id":2}', '{"n":20,"id":2}', new),
+        ("another hash", '{"n":30}', old),
+        # More digits than a double has, in the letter's own words.
+        (
+            '{"id":4}',
+            '{"id":4,"x":1.50,"d":1.23456789012345641,"s":{"d":[-0.98765432109876541, 1]}, "b":"\\u0059Q=="}',
+            old,
+        ),
+    ]
+    for name, strategy in models.items():
+        scenario.model(first, name, **ROUTED, incremental_strategy=strategy)
+        values = ", ".join(
+            f"('{id_}', '{base64.b64encode(text.encode()).decode()}', '', '{name}', '', {at})"
+            for id_, text, at in found
+        )
+        scenario.sql(f"insert into {scenario.relation(f'{name}_dlt')} values {values}")
+        log = replay(scenario, model=name)
+        assert "4 dead letters of" in log
+        assert "  2 stay: another dead letter of this key is newer\n" in log
+        assert "  1 stays: the table has rows of this key that were loaded after it\n" in log
+        rows = [(None, 30, None, None), (1, 5, "a", b"first"), (2, 20, None, None), (3, -1, None, b"text")]
+        rows.append((4, None, "1.50", b"a"))
+        assert [row[:4] for row in scenario.rows(name)] == rows
+        digits = [Decimal("-0.98765432109876541"), Decimal(1)]
+        assert scenario.rows(name)[-1][4:] == (Decimal("1.23456789012345641"), {"d": digits})
+        assert "3 dead letters of" in replay(scenario, model=name, overwrite=True)
+        rows[1:3] = [(1, 20, "new", b"first" if strategy == "merge" else None), (2, 10, "old", None)]
+        assert [row[:4] for row in scenario.rows(name)] == rows
+        assert scenario.table(f"{name}_dlt").scan().to_arrow().num_rows == 0
 
 
 @pytest.mark.parametrize("are_gone", [True, False])
@@ -241,6 +292,19 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         {"id": 6, "x": 0, "s": {"A": 1}},
         {"id": 7, "x": None, "s": {"a": 1, "in": {"b": 2, "x": None}}, "l": [{"c": 3, "x": None}, None]},
     ]
+    # Values of another shape than the type that the table has now, which Spark would read as NULL.
+    misshapen: dict[int, tuple[str, Any]] = {
+        20: ("s", 5),
+        21: ("s", {"a": 1, "in": 5}),
+        22: ("s", {"in": '{"b":2}'}),
+        23: ("s", {"in": [{"b": 2}]}),
+        24: ("l", {"c": 3}),
+        25: ("l", [{"c": 3}, 4]),
+        26: ("m", {"k": {"d": {"e": 4}}}),
+        27: ("m", {"k": {"d": [{"e": 4}, "e"]}, "j": None}),
+        28: ("m", [1]),
+    }
+    payloads += [{"id": number, name: value} for number, (name, value) in misshapen.items()]
     values = ", ".join(
         f"('{{\"id\":{p['id']}}}', '{base64.b64encode(json.dumps(p).encode()).decode()}', '', 't', '', now())"
         for p in payloads
@@ -252,10 +316,19 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     paths[6] = "`s`.`A`, `x`"
     for path in paths.values():
         assert f"  1 stays: {path}: not in the table\n" in log
+    types = {
+        "s": "struct<`a`:int,`in`:struct<`b`:int>>",
+        "l": "array<struct<`c`:int>>",
+        "m": "map<string,struct<`d`:array<struct<`e`:int>>>>",
+    }
+    unread = {n: f"`{name}`: cannot be read back as {types[name]}" for n, (name, _) in misshapen.items()}
+    for count, name in ((4, "s"), (2, "l"), (3, "m")):
+        assert f"  {count} stay: `{name}`: cannot be read back as {types[name]}\n" in log
     seven = (7, {"a": 1, "in": {"b": 2}}, [{"c": 3}, None])
     assert [row[:3] for row in scenario.rows() if row[0] != 1] == [seven]
     found = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
-    assert found == {-1: "audit: id > 0", **{n: f"{path}: not in the table" for n, path in paths.items()}}
+    missing = {n: f"{path}: not in the table" for n, path in paths.items()}
+    assert found == {-1: "audit: id > 0", **missing, **unread}
 
     # What is no condition is said with the columns that there are; nothing is loaded.
     for where in ("amount > 3", "messageId ="):
@@ -268,7 +341,7 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
             "has the columns `messageId`, `payload`, `failureReason`, `modelName`, `invocationId`, "
             in message
         )
-    assert len(letters(scenario)) == 6
+    assert len(letters(scenario)) == 6 + len(misshapen)
 
     # A run leaves such values out under `ignore`, and so does a replay, which says so.
     config["on_schema_change"] = "ignore"
@@ -279,6 +352,7 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         assert f"  {path} were left out of 1: not in the table, and on_schema_change is `ignore`\n" in log
     assert scenario.tables() == ["t", "t_dlt"]
     assert sorted(row[0] for row in scenario.rows()) == [1, 2, 3, 4, 5, 6, 7]
+    assert [row["payload"]["id"] for row in letters(scenario)] == [-1, *misshapen]
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(

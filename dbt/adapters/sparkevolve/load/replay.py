@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import IcebergType, LongType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
@@ -20,9 +20,10 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import fold, string_literal
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
@@ -311,6 +312,7 @@ class Replay:
         taken = {fold(f.name) for f in schema.fields}
         renames = self._settings.column_renames.items()
         renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
+        key = set(map(fold, self._settings.unique_key))
         columns = [
             replay.Column(
                 f.name,
@@ -324,6 +326,7 @@ class Replay:
             replay.read_back(
                 str(self._letters),
                 columns,
+                key=[column for column in columns if self._is_keyed and fold(column.name) in key],
                 model=self._model_name,
                 conditions=self._arguments.conditions,
                 limit=self._arguments.limit,
@@ -337,7 +340,7 @@ class Replay:
         )
         may_relax = self._settings.relax_not_null and not self._settings.frozen_for
         members = conversions(schema, source, Policy(relax_not_null=may_relax))
-        own = {LETTER: StringType(), CHUNK: IntegerType(), LOADED: LongType(), ABSENT: StringType()}
+        own = {LETTER: StringType(), CHUNK: LongType(), LOADED: LongType(), ABSENT: StringType()}
         judgement = dead_letters.Judgement(
             f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
             {f.name: f.field_type for f in source.fields} | own,
@@ -345,6 +348,8 @@ class Replay:
             {},
             identity=(LETTER,),
             unique=_spelled(self._settings.unique_key, schema) if self._settings.merges else (),
+            # Older ones of a key are replaced by newer ones, as batches would.
+            apart=(LOADED,),
             audits=self._settings.row_audits,
         )
         judged = naming_audits(
@@ -376,6 +381,12 @@ class Replay:
         retries = self._settings.commit_retries
         for attempt in range(retries + 2):
             base = self._runner.begin_load(self._target)
+            if _places(base.table.schema()) != _places(judged.schema):
+                raise OperationError(
+                    f"The columns of {self._target} have changed since its dead letters were read, so that "
+                    f"their values might have no place any more: run this again. Until then "
+                    f"{counted(found.loaded, 'dead letter')} {agreeing(found.loaded, 'was', 'were')} loaded."
+                )
             self._spark.run(branch_statements.refresh_table(str(self._target)))
             if not self._arguments.plan_only:
                 found.removed += self._finish_earlier(base.table)
@@ -604,6 +615,14 @@ class _Judged:
     def count(self, ids: Iterable[str]) -> str:
         """Return the query of how many rows letters have."""
         return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+
+
+def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:
+    """Return where a table has places for values: what has to be the same for letters that were read."""
+    return [
+        (path, f.field_id, f.field_type if f.field_type.is_primitive else None)
+        for path, f in fields_within(schema.as_struct())
+    ]
 
 
 def _among(ids: Iterable[str]) -> str:

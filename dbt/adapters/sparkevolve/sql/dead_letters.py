@@ -65,6 +65,7 @@ class Judgement:
         padded: the columns that only the table has, with the SQL of what the rows get there, for audits.
         identity: the columns that tell a row's id as a letter; none for a hash of the row.
         unique: the columns of which no two rows may have the same values; none if they may.
+        apart: columns whose values make of two rows with the same values there two that may be.
         window: of a microbatch.
         audits: conditions that each row has to meet.
     """
@@ -75,6 +76,7 @@ class Judgement:
     padded: Mapping[str, str]
     identity: Sequence[str] = ()
     unique: Sequence[str] = ()
+    apart: Sequence[str] = ()
     window: Window | None = None
     audits: Sequence[str] = ()
 
@@ -109,10 +111,11 @@ class Judgement:
     def judged(self) -> str:
         """Return the query of all rows, converted, each with its letter if it is a bad one."""
         row = f"{TARGET_ALIAS}.{quote(self._name(_ROW))}"
-        json = to_json(row, self.types)
+        types = self._types_in_json
+        json = to_json(row, types)
         named = [name for name in self.types if fold(name) in set(map(fold, self.identity))]
         complete = len(named) == len(set(map(fold, self.identity))) and named
-        id_ = to_json(row, {n: self.types[n] for n in named}) if complete else f"sha2({json}, 256)"
+        id_ = to_json(row, {n: types[n] for n in named}) if complete else f"sha2({json}, 256)"
         is_bad = f"size({quote(self._name(REASONS))}) > 0"
         items = [
             *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.types),
@@ -151,10 +154,26 @@ class Judgement:
         reasons = f"CASE WHEN size({found}) > 0 THEN {found} ELSE {audits} END" if self.audits else found
         if self.unique:
             shown = ", ".join(map(quote, self.unique))
-            repeated = f"count(*) OVER (PARTITION BY {', '.join(self._key())}) > 1"
+            key = ", ".join([*self._key(), *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.apart)])
+            repeated = f"count(*) OVER (PARTITION BY {key}) > 1"
             many = _reasons([(f"the unique_key {shown} is in several rows of the batch", repeated)])
             reasons = f"concat({many}, {reasons})"
         return f"SELECT *, {reasons} AS {quote(self._name(REASONS))}\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
+
+    @property
+    def _types_in_json(self) -> dict[str, IcebergType]:
+        """The types as which values are written: a text for a binary column as its bytes.
+
+        JSON says of neither which one it is, and a replay reads what a binary column has as bytes.
+        """
+        as_bytes = {
+            m.name
+            for m in self.members
+            if isinstance(m.conversion, Whole)
+            and isinstance(m.conversion.source, StringType)
+            and isinstance(m.conversion.target, BinaryType)
+        }
+        return {name: BinaryType() if name in as_bytes else type_ for name, type_ in self.types.items()}
 
     def _converted(self) -> str:
         return ",\n  ".join(
@@ -383,10 +402,10 @@ def _may_be_of(letters: str) -> str:
     """
 
     def names(id_: str) -> str:
-        return f"array_sort(transform(json_object_keys({id_}), name -> lower(name)))"
+        return f"sort_array(transform(json_object_keys({id_}), name -> lower(name)))"
 
     def characters(id_: str) -> str:
-        return f"array_sort(split(translate(lower({id_}), {_QUOTING}, ''), ''))"
+        return f"sort_array(split(translate(lower({id_}), {_QUOTING}, ''), ''))"
 
     found = f"FROM (\n{letters}\n) AS `found`"
     return (
@@ -436,7 +455,7 @@ def same_row(payload: str) -> str:
     rows = f"transform(array({json}), json -> {row})"
     is_read = f"length(row.listed) <= {_LONGEST_READ} AND size(row.entries) = size(row.names)"
     read = f"transform({rows}, row -> CASE WHEN {is_read} THEN {pairs} END)"
-    text = f"transform({read}, pairs -> CASE WHEN {is_certain} THEN to_json(array_sort(pairs)) END)[0]"
+    text = f"transform({read}, pairs -> CASE WHEN {is_certain} THEN to_json(sort_array(pairs)) END)[0]"
     return f"coalesce({text}, {payload})"
 
 

@@ -38,7 +38,14 @@ LETTER, CHUNK, LOADED, ABSENT, UNKNOWN, PROBLEM = (
 NEWER_LETTER = "another dead letter of this key is newer"
 # The ids of the letters of a chunk are in a property of the table for a while.
 CHUNK_SIZE = 500
-_JSON, _VALUES, _NEWEST = "sparkevolve_letter_json", "sparkevolve_letter_values", "sparkevolve_letter_newest"
+# Between the chunks of the letters of a key: those of a later time have a greater number.
+_TURNS = 1_000_000_000
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN = (
+    f"sparkevolve_letter_{end}" for end in ("json", "values", "key", "newest", "place", "turn")
+)
+# A text in JSON, or what is between two; the quantifiers are such that Java needs no stack for a long one.
+_TOKENS = string_literal(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"]+')
+_NUMBER = string_literal("(-?[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?)")
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
 _IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
 
@@ -128,15 +135,12 @@ def _as_text_of(entry: str, type_: IcebergType) -> str:
     text = f"{entry}.value"
     bare = f"instr({quote(_JSON)}, concat('\"', {entry}.key, '\":\"', {text}, '\"')) = 0"
     if isinstance(type_, IntegerType | LongType | DecimalType):
-        scale = type_.scale if isinstance(type_, DecimalType) else 18
-        number = decimal_text(f"TRY_CAST({text} AS decimal(38,18))", 18)
+        scale = max(18, type_.scale) if isinstance(type_, DecimalType) else 18
+        number = decimal_text(f"TRY_CAST({text} AS decimal(38,{scale}))", scale)
         plain = f"regexp_replace(regexp_replace({number}, '0+$', ''), '[.]$', '')"
         is_same = f"TRY_CAST({plain} AS double) = TRY_CAST({text} AS double)"
-        # Older Spark reads a number with a point as a double, which has fewer digits than what was written.
-        is_whole = f"instr({quote(_JSON)}, {text}) > 0 AND NOT {text} RLIKE '[.][0-9]{{19,}}'"
-        short = f"{text} RLIKE '[.eE]' AND {is_whole} AND {is_same}" if scale <= 18 else "false"
-        lossy = f"{text} RLIKE '[.eE]' AND instr({quote(_JSON)}, {text}) = 0"
-        written = f"CASE WHEN {short} THEN {plain} WHEN {lossy} THEN concat({text}, '?') ELSE {text} END"
+        is_short = f"{text} RLIKE '[.eE]' AND NOT {text} RLIKE '[.][0-9]{{{scale + 1},}}' AND {is_same}"
+        written = f"CASE WHEN {is_short} THEN {plain} ELSE {text} END"
         truth = f"CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {written} END"
         return f"CASE WHEN {bare} THEN {truth} ELSE {text} END"
     if isinstance(type_, _NUMBERS):
@@ -150,6 +154,19 @@ def _as_text_of(entry: str, type_: IcebergType) -> str:
     if isinstance(type_, TimestampType):
         return f"regexp_replace({text}, '^([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})$', '$1 00:00:00')"
     return text
+
+
+def _with_quoted_numbers(json: str) -> str:
+    """Return the SQL of a JSON text in which each number is a text, of the digits with which it is written.
+
+    Spark reads a number with a fraction as a double, which has fewer digits, where a text is asked for. NULL
+    for what has no end of a text.
+    """
+    tokens = f"regexp_extract_all({json}, {_TOKENS}, 0)"
+    quoted = f"regexp_replace(token, {_NUMBER}, '\"$1\"')"
+    found = f"transform(tokens, token -> CASE WHEN startswith(token, '\"') THEN token ELSE {quoted} END)"
+    whole = f"CASE WHEN array_join(tokens, '') = {json} THEN array_join({found}, '') END"
+    return f"transform(array({tokens}), tokens -> {whole})[0]"
 
 
 def _unknown(json: str, type_: IcebergType, path: str, depth: int) -> str | None:
@@ -178,6 +195,50 @@ def _unknown(json: str, type_: IcebergType, path: str, depth: int) -> str | None
         below = _unknown(value, f.field_type, f"{path}.{quote(f.name)}", depth)
         lists += [below] if below else []
     return f"concat({', '.join(f'coalesce({found}, array())' for found in lists)})"
+
+
+def _is_lost(json: str, value: str, type_: IcebergType, depth: int) -> str:
+    """Return the condition that something of a JSON value is missing in what `from_json` has read of it.
+
+    Where a value is of another shape than its type, Spark reads NULL, or a struct of NULLs, and goes on.
+
+    Args:
+        json: the SQL of the text of the JSON value.
+        value: the SQL of what was read.
+        type_: its type, see ``read_as``.
+        depth: how many lists and maps it is in.
+    """
+    is_null = f"{json} IS NOT NULL AND {value} IS NULL"
+    if type_.is_primitive:
+        return f"({is_null})"
+    pair = f"pair_{depth}"
+    if isinstance(type_, ListType):
+        inner = _is_lost(f"{pair}.json", f"{pair}.value", type_.element_type, depth + 1)
+        pairs = (
+            f"zip_with(from_json({json}, 'array<string>'), {value}, "
+            f"(json, value) -> named_struct('json', json, 'value', value))"
+        )
+        is_other = f"json_array_length({json}) IS NULL"
+        inside = [f"coalesce(exists({pairs}, {pair} -> {inner}), false)"]
+    else:
+        members = f"from_json({json}, 'map<string,string>')"
+        is_other = f"json_object_keys({json}) IS NULL"
+        if isinstance(type_, MapType):
+            read = f"try_element_at({value}, {pair}.key)"
+            inner = _is_lost(f"{pair}.value", read, type_.value_type, depth + 1)
+            inside = [f"coalesce(exists(map_entries({members}), {pair} -> {inner}), false)"]
+        else:
+            assert isinstance(type_, StructType)
+            inside = [
+                _is_lost(
+                    f"try_element_at({members}, {string_literal(f.name)})",
+                    f"{value}.{quote(f.name)}",
+                    f.field_type,
+                    depth,
+                )
+                for f in type_.fields
+            ]
+    return f"({json} IS NOT NULL AND ({' OR '.join([f'{value} IS NULL', is_other, *inside])}))"
 
 
 @dataclass(frozen=True)
@@ -234,16 +295,34 @@ class Column:
     @property
     def problem(self) -> tuple[str, str] | None:
         """Why a letter cannot be read back for it, and the condition of that."""
-        if isinstance(read_as(self.type), StringType):
+        type_ = read_as(self.type)
+        if isinstance(type_, StringType):
             return None
         reason = f"{path_text((self.name,))}: cannot be read back as {type_text(self.type)}"
-        return reason, f"{self._entry}.value IS NOT NULL AND {self.value} IS NULL"
+        if type_ is None or type_.is_primitive:
+            return reason, f"{self._entry}.value IS NOT NULL AND {self.value} IS NULL"
+        # A lambda of one call binds what would be evaluated each time that it is named.
+        read = f"named_struct('json', {self._entry}.value, 'value', {self.value})"
+        return reason, f"exists(array({read}), read -> {_is_lost('read.json', 'read.value', type_, 0)})"
+
+    def same(self, value: str) -> list[str]:
+        """Return the SQL of what two letters have in common whose values are the same to the table.
+
+        Args:
+            value: the SQL of what was read, see ``value``.
+        """
+        if not isinstance(read_as(self.type), StringType):
+            return [value]
+        is_uuid = isinstance(self.type, UUIDType)
+        found = f"lower({value})" if is_uuid else lossless(value, StringType(), self.type)
+        return [value] if found is None else [found, f"CASE WHEN {found} IS NULL THEN {value} END"]
 
 
 def read_back(
     letters: str,
     columns: Sequence[Column],
     *,
+    key: Sequence[Column],
     model: str,
     conditions: Sequence[str],
     limit: int | None,
@@ -255,9 +334,11 @@ def read_back(
     Args:
         letters: the rendered name of the table of dead letters.
         columns: the columns of the table that they are for.
+        key: those of them by which rows are replaced; none if rows are added.
         model: the model's name.
         conditions: which of them.
-        limit: how many at the most, the oldest ones first; None for all.
+        limit: how many at the most, the oldest ones first, but all rows of a key that were written at one
+            time; None for all.
         newest_only: whether a letter is left where it is if another one of its key is newer.
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
     """
@@ -265,7 +346,7 @@ def read_back(
     others = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT lower(k) IN ({known})))"
     paths = [f"transform({others}, k -> concat('`', replace(k, '`', '``'), '`'))"]
     paths += [found for found in (column.unknown for column in columns) if found]
-    unknown = f"array_join(array_sort(array_distinct(concat({', '.join(paths)}))), ', ')"
+    unknown = f"array_join(sort_array(array_distinct(concat({', '.join(paths)}))), ', ')"
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
@@ -276,24 +357,44 @@ def read_back(
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
     places = ", ".join(f"CASE WHEN {column.is_absent} THEN '{n}' END" for n, column in enumerate(columns))
     chosen = "".join(f"\n  AND {enclosed(condition)}" for condition in conditions)
+    # Rows of one key and one time go together, those of a later time after them: each replaces what is there.
+    keys = [f"{_KEY}_{n}" for n, _ in enumerate(key)]
+    parts = [part for name, column in zip(keys, key, strict=True) for part in column.same(quote(name))]
+    same_key = ", ".join([*parts, quote(_KEY)]) if key else quote(LETTER)
     numbered = (
         f"SELECT *, {letter_id()} AS {quote(LETTER)},\n"
-        f"  max(`loadedAt`) OVER (PARTITION BY `messageId`) AS {quote(_NEWEST)},\n"
         f"  CAST(try_to_binary(`payload`, 'base64') AS string) AS {quote(_JSON)}\n"
         f"FROM {letters}\nWHERE `modelName` = {string_literal(model)}"
     )
+    quoted = _with_quoted_numbers(quote(_JSON))
+    read = (
+        f"SELECT *, from_json({quoted}, 'map<string,string>') AS {quote(_VALUES)}\n"
+        f"FROM (\n{numbered}\n) AS `numbered`"
+    )
+    lacks = " OR ".join(column.is_absent for column in key) or "false"
+    values = [f"{column.value} AS {quote(name)}" for name, column in zip(keys, key, strict=True)]
+    of_key = ",\n  ".join(["*", *values, f"CASE WHEN {lacks} THEN `messageId` END AS {quote(_KEY)}"])
+    dated = (
+        f"SELECT *, max(`loadedAt`) OVER (PARTITION BY {same_key}) AS {quote(_NEWEST)}\n"
+        f"FROM (\nSELECT {of_key}\nFROM (\n{read}\n) AS `read`\n) AS `keyed`"
+    )
     placed = (
-        f"SELECT *, from_json({quote(_JSON)}, 'map<string,string>') AS {quote(_VALUES)},\n"
-        f"  dense_rank() OVER (ORDER BY `loadedAt`, {quote(LETTER)}) AS {quote(CHUNK)}\n"
-        f"FROM (\n{numbered}\n) AS `numbered`\nWHERE true{chosen}"
+        f"SELECT *, dense_rank() OVER (ORDER BY `loadedAt`, {quote(LETTER)}) AS {quote(_PLACE)},\n"
+        f"  dense_rank() OVER (PARTITION BY {same_key} ORDER BY `loadedAt`) AS {quote(_TURN)}\n"
+        f"FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}"
+    )
+    together = (
+        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(CHUNK)}\n"
+        f"FROM (\n{placed}\n) AS `placed`"
     )
     few = "" if limit is None else f"\nWHERE {quote(CHUNK)} <= {limit}"
+    turn = "0" if newest_only or not key else f"{quote(_TURN)} * {_TURNS}"
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
-        f"  CAST(({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS int) AS {quote(CHUNK)},\n"
+        f"  CAST({turn} + ({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS bigint) AS {quote(CHUNK)},\n"
         f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
         f"  {unknown} AS {quote(UNKNOWN)},\n"
-        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{placed}\n) AS `placed`{few}"
+        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{together}\n) AS `together`{few}"
     )
 
 
