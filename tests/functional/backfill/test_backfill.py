@@ -230,6 +230,16 @@ def test_what_other_writers_commit_meanwhile_stays(scenario: Scenario, intrude: 
         "is quieter, or raise `commit_retries`. No row was changed."
     ) in run.log
     assert values(scenario, "n")[7] is None
+
+    # Unless what comes between is a batch of another column's backfill.
+    def other_batch() -> None:
+        append(scenario, [{**more[0], "id": 4}])
+        name = property_of(scenario.field_ids()["status"])
+        scenario.sql(f"alter table {scenario.relation()} set tblproperties ('{name}' = 'its position')")
+
+    intrude(IcebergCatalog, "publish", other_batch)
+    filled(scenario, column="n", value="0")
+    assert values(scenario, "n") == {1: 7, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 40: 7}
     assert is_clean(scenario)
 
 

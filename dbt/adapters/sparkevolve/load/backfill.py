@@ -376,8 +376,15 @@ class Backfill:
         batch = waiting[0]
         retries = self._settings.commit_retries
         started = time.monotonic()
-        for _ in range(retries + 1):
+        lost, others = 0, None
+        while True:
             base = self._begin(self._target)
+            now = self._others_in(base.table)
+            # Those lost to batches of another column's backfill do not count: of them there is an end.
+            lost += others is not None and now == others
+            if lost > retries:
+                break
+            others = now
             self._check_column(base.table)
             if self._is_elsewhere(base):
                 does = "has finished" if self._is_finished else "goes on with"
@@ -397,6 +404,11 @@ class Backfill:
             f"its next batch was filled {times}, and other writers had committed to the table meanwhile, so "
             "it was not published. Run it when the table is quieter, or raise `commit_retries`"
         )
+
+    def _others_in(self, table: LoadedTable) -> dict[str, str]:
+        """Return where the backfills of other columns are."""
+        names = backfills.properties_in(table.properties)
+        return {name: table.properties[name] for name in names if name != self._property}
 
     def _check_column(self, table: LoadedTable) -> None:
         """See whether what is filled, and what the batches go by, is what it was.
