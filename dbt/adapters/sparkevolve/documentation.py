@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
@@ -91,13 +92,22 @@ class Documentation:
             stats={f.id: StatsItem(f.id, f.label, f.value, True, f.description) for f in figures},
         )
 
-    def last_modified(self, relation: BaseRelation) -> datetime | None:
-        """Return when rows of an Iceberg table were last changed, in UTC; None if it never had any.
+    def age(self, relation: BaseRelation) -> FreshnessResponse:
+        """Return how old the rows of an Iceberg table are, as seen now; without any, as old as can be.
 
         Raises:
             FreshnessError: there is no such table, or its metadata do not tell.
             UnreadableTableError: PyIceberg cannot read its metadata.
         """
+        now = datetime.now(timezone.utc)
+        modified = self._last_modified(relation) or datetime.min.replace(tzinfo=timezone.utc)
+        return {
+            "max_loaded_at": modified,
+            "snapshotted_at": now,
+            "age": (now - modified).total_seconds(),
+        }
+
+    def _last_modified(self, relation: BaseRelation) -> datetime | None:
         try:
             milliseconds = last_change(self._catalogs.of(relation.database).load(relation))
         except NotIcebergError as exc:

@@ -7,7 +7,6 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from multiprocessing.context import SpawnContext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional
@@ -459,7 +458,10 @@ class SparkEvolveAdapter(SparkAdapter):
 
     def get_catalog(self, relation_configs: Any, used_schemas: Any) -> tuple["agate.Table", list[Exception]]:
         """Return what ``dbt docs`` shows of nodes and sources; see ``get_catalog_by_relations``."""
-        return self.get_catalog_by_relations(used_schemas, set(self._get_catalog_relations(relation_configs)))
+        relations: set[BaseRelation] = {
+            self.Relation.create_from(self.config, one) for one in relation_configs
+        }
+        return self.get_catalog_by_relations(used_schemas, relations)
 
     def get_catalog_by_relations(
         self, used_schemas: Any, relations: set[BaseRelation]
@@ -518,7 +520,7 @@ class SparkEvolveAdapter(SparkAdapter):
         ages = {}
         for source in sources:
             try:
-                ages[source] = self._age(source)
+                ages[source] = self._documentation.age(source)
             except CatalogUnavailableError:
                 break
             except DbtRuntimeError as exc:
@@ -533,11 +535,7 @@ class SparkEvolveAdapter(SparkAdapter):
         Raises:
             FreshnessError: it is no Iceberg table.
         """
-        return None, self._age(source)
-
-    def _age(self, source: BaseRelation) -> FreshnessResponse:
-        modified = self._documentation.last_modified(source)
-        return self._create_freshness_response(modified, datetime.now(timezone.utc))
+        return None, self._documentation.age(source)
 
     def set_relations_cache(
         self, relation_configs: Any, clear: bool = False, required_schemas: set[BaseRelation] | None = None
