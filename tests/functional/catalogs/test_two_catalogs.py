@@ -1,5 +1,6 @@
 """One project in two Iceberg catalogs and in Spark's own one: each node is kept by its own catalog."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.table import Table
+from pyiceberg.types import StringType
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.functional.duckdb_reader import duckdb_rows
@@ -49,6 +51,10 @@ class Project:
         run = self.scenario.dbt(*arguments)
         assert run.success, run.message or run.log
         return run
+
+    def operation(self, name: str, **args: Any) -> str:
+        """Run an operation, which has to succeed; return what it has said."""
+        return self.command("run-operation", name, "--args", json.dumps(args)).log
 
 
 @pytest.fixture
@@ -184,7 +190,7 @@ def test_a_project_in_two_catalogs(project: Project) -> None:
     here = scenario.field_ids("facts")
 
     write(project, evolved=True)
-    project.command("build")
+    run = project.command("build")
     for name in names:
         table = project.there(name)
         assert ids[name].items() <= field_ids(table).items(), name
@@ -202,15 +208,66 @@ def test_a_project_in_two_catalogs(project: Project) -> None:
     versions = project.rows("snap", "id, note, dbt_valid_to is null")
     assert versions == [(1, "n", True), (1, None, False), (2, "n", True), (2, None, False), (3, "n", True)]
     # The letters are beside the table of their model.
+    assert "1 of 3 rows could not be placed and is in" in run.log
+    assert f"`other`.`{scenario.schema}`.`lettered_dlt`" in run.log
     assert project.rows("lettered_dlt", "modelName") == [("lettered",)]
     assert project.there("facts").properties["comment"] == "it's there"
     assert {field.name: field.doc for field in project.there("facts").schema().fields}["v"] == "a value"
     assert project.there("table_there").properties["comment"] == "a table"
+    assert scenario.sql(f"select n from lake.{scenario.schema}.back_here") == [(9,)]
     # What has the same name in the other catalog is as it was.
     assert scenario.field_ids("facts") == here
     assert scenario.rows("facts") == [(1, 10), (2, 20), (3, 30)]
+    assert scenario.tables() == ["back_here", "facts"]
     in_other = [*names, "codes", "table_there", "lettered_dlt"]
     assert project.tables() == sorted(in_other)
+
+    operations(project)
+
+    project.command("docs", "generate")
+    catalog = json.loads((scenario.folder / "target/catalog.json").read_text())
+    shown = {
+        (node["metadata"]["database"], node["metadata"]["name"]): node for node in catalog["nodes"].values()
+    }
+    assert {name for database, name in shown if database == "other"} == {
+        *in_other,
+        "view_there",
+    } - {"lettered_dlt"}
+    assert {key for key in shown if key[0] != "other"} == {
+        ("lake", "facts"),
+        ("lake", "back_here"),
+        ("spark_catalog", "plain"),
+    }
+    assert shown["other", "facts"]["metadata"]["comment"] == "it's there"
+    assert shown["spark_catalog", "plain"]["columns"]["v"]["type"] == "bigint"
+    project.command("source", "freshness")
+    project.command("run", "--full-refresh", "--select", "facts", "view_there", "plain")
+    assert list(field_ids(project.there("facts"))) == ["id", "v", "note", "v2", "old"]
+
+
+def operations(project: Project) -> None:
+    """Run each operation on a model in `other`."""
+    scenario = project.scenario
+    history = project.operation("schema_history", model="facts")
+    assert f"`other`.`{scenario.schema}`.`facts`" in history
+    assert "added `note` (4) string" in history
+    assert "is finished: 3 rows in 1 batch" in project.operation(
+        "backfill_column", model="facts", column="old", value="concat('b', id)"
+    )
+    assert project.rows("facts", "old") == [("b1",), ("b2",), ("b3",)]
+    with project.there("facts").update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("old")
+    restored = project.operation("restore_column", model="facts", column="old")
+    assert "Done: `old` is back as field 3" in restored
+    assert project.rows("facts", "old") == [("b1",), ("b2",), ("b3",)]
+    with project.there("lettered").update_schema(allow_incompatible_changes=True) as update:
+        update.rename_column("n", "n_old")
+    with project.there("lettered").update_schema() as update:
+        update.add_column("n", StringType())
+    assert "1 dead letter of" in project.operation("replay_dead_letters", model="lettered")
+    rows = [(1, 5, None), (2, 5, None), (11, 5, None), (12, 5, None), (13, None, "six")]
+    assert project.rows("lettered", "id, n_old, n") == rows
+    assert project.rows("lettered_dlt") == []
 
 
 def field_ids(table: Table) -> dict[str, int]:
