@@ -299,7 +299,7 @@ def test_what_is_not_stated_is_found_by_spark_alone(catalogs: Catalogs) -> None:
     with pytest.raises(
         FreshnessError, match="it is in the catalog `third`, which the profile does not state"
     ):
-        Documentation(catalogs, lambda relation: (None, [])).last_modified(relation("third"))
+        Documentation(catalogs, lambda relation: (None, [])).age(relation("third"))
 
 
 @pytest.mark.parametrize(("name", "meant"), [("Lake", "lake"), ("`LAKE`", "lake"), ("OTHER", "other")])
