@@ -1,5 +1,6 @@
 """What older metadata files tell of snapshots that have expired, and of properties that are gone."""
 
+import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import MetadataLogEntry
 from pyiceberg.table.update import RemoveSnapshotsUpdate, SetPropertiesUpdate
 
-from dbt.adapters.sparkevolve.iceberg.older_metadata import has_rows_of, properties_since
+from dbt.adapters.sparkevolve.iceberg.older_metadata import has_rows_of, properties_since, read
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 
@@ -138,3 +140,17 @@ def test_properties_that_came_and_went_are_seen(other: Catalog, new_table: Calla
         change.set_properties({"write.metadata.previous-versions-max": "1"})
     put("4")
     assert since(then) == ["0", "3", "4"]
+
+
+def test_a_file_that_is_cut_off_or_spoiled_tells_nothing(
+    other: Catalog, new_table: Callable[[], str]
+) -> None:
+    table = other.load_table(new_table())
+    append(table, [{"id": 1}])
+    whole = gzip.compress(b'{"snapshots": [], "properties": {}}')
+    spoiled = whole[:10] + b"\xff" * 20
+    for number, content in enumerate((whole[:-9], spoiled, b"no gzip", b"", b"[]")):
+        file = files_of(table)[0].with_name(f"{number}.gz.metadata.json")
+        file.write_bytes(content)
+        entry = MetadataLogEntry(metadata_file=f"file://{file}", timestamp_ms=0)
+        assert read(table, entry) is None

@@ -7,10 +7,12 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.evolution import backfills
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from dbt.adapters.sparkevolve.load.steps import Steps
 from tests.functional.backfill.test_backfill import (
     ORDERS,
+    backfill,
     filled,
     position,
     refused,
@@ -62,6 +64,18 @@ def test_a_backfill_goes_on_only_where_its_rows_are(scenario: Scenario) -> None:
     scenario.sql(f"update {scenario.relation()} set status = null where id = 1")
     filled(scenario, **status)
     assert values(scenario, "status") == {1: "t1", 2: "t2", 3: "x", 4: "x", 5: "x"}
+
+    # One that has ended before it was told to the user, and whose rows are rolled back, is not finished.
+    longer = {"column": "status", "value": "concat(status, '+')", "only_null": False}
+    before = scenario.table().metadata.refs["main"].snapshot_id
+    with pytest.MonkeyPatch.context() as patch:
+        intrude_with(patch, Backfill, "forget", _kill)
+        assert not backfill(scenario, **longer).success
+    assert position(scenario, "status") is not None
+    scenario.sql(f"call lake.system.rollback_to_snapshot('{scenario.schema}.t', {before})")
+    filled(scenario, **longer)
+    assert values(scenario, "status") == {1: "t1+", 2: "t2+", 3: "x+", 4: "x+", 5: "x+"}
+    assert position(scenario, "status") is None
 
 
 def _kill() -> None:

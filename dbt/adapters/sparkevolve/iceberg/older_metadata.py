@@ -1,6 +1,7 @@
 """The metadata files that a table has had before: what they say that the table does not know any more."""
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +16,7 @@ _SOURCE = "source-snapshot-id"
 
 
 def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
-    """Return what is in a metadata file; None if maintenance has removed it.
+    """Return what is in a metadata file; None if it was removed, or is spoiled.
 
     As JSON: PyIceberg takes 30 times as long to make its objects of all schemas.
     """
@@ -26,7 +27,7 @@ def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
             compressor.stream_decompressor(file) as text,
         ):
             found = json.loads(text.read())
-    except (OSError, ValueError):
+    except (OSError, ValueError, EOFError, zlib.error):
         return None
     return found if isinstance(found, dict) else None
 

@@ -449,8 +449,10 @@ class Backfill:
         Also if that has begun and ended before this one's first batch.
         """
         found = self._position if self._is_begun else None
+        # A position of before, with which this one does not go on, says nothing of what has come since.
+        old = None if self._is_begun else self._seen.properties.get(self._property)
         for properties in self._catalog.properties_since(table, self._seen):
-            if self._is_own(properties):
+            if properties.get(self._property) != old and self._is_own(properties):
                 found = backfills.read(properties, self._field_id)
         return found
 
