@@ -11,7 +11,7 @@ from dbt.adapters.sparkevolve.errors import CatalogLacksError, FilesLeftError, N
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.creation import CREATED_EMPTY
 from dbt.adapters.sparkevolve.load.checks import Checks
@@ -199,6 +199,19 @@ def test_what_a_catalog_lacks_is_named_with_what_to_do(lake: IcebergCatalog, can
     can(capabilities_of({"type": "rest"}))
     with pytest.raises(CatalogLacksError, match="put `view-endpoints-supported: true` into"):
         checks.views(view, "model.shop.orders")
+
+
+def test_what_is_to_be_said_of_a_further_catalog_stands_under_its_name(
+    lake: IcebergCatalog, can: Can, tmp_path: Path
+) -> None:
+    properties = {"type": "rest", "uri": "http://127.0.0.1:1"}
+    archive = IcebergCatalog(resolve("archive", properties, tmp_path, Place.of_further("archive")))
+    can(capabilities_of(properties))
+    checks = Checks(None, {}, catalogs=Catalogs([lake, archive]))  # type: ignore[arg-type]
+    for database, setting in (("lake", "catalog_properties"), ("archive", "catalogs.archive")):
+        view = relation("orders").incorporate(path={"database": database})
+        with pytest.raises(CatalogLacksError, match=f"put `view-endpoints-supported: true` into `{setting}`"):
+            checks.views(view, "model.shop.orders")
 
 
 def test_spark_has_s3_tables_purge(tmp_path: Path) -> None:

@@ -56,6 +56,23 @@ def test_an_entry_may_repeat_the_profile(
 
 
 @pytest.mark.parametrize(
+    "properties",
+    [
+        {"type": "sql", "uri": "sqlite:////w/catalog.db", "warehouse": "file:///w"},
+        {"type": "rest", "uri": "http://h/", "s3.endpoint": "http://s3/", "s3.path-style-access": True},
+    ],
+)
+def test_an_entry_may_repeat_what_pyiceberg_gets_in_another_form(
+    properties: dict[str, Any], tmp_path: Path
+) -> None:
+    stated = [resolve("lake", properties, tmp_path)]
+    said = {name: value for name, value in properties.items() if name != "type"}
+    check(entry("lake", properties["type"], adapter_properties=said), stated)
+    with pytest.raises(CatalogsFileError, match="its `uri` in `adapter_properties` is another one"):
+        check(entry("lake", properties["type"], adapter_properties={"uri": "http://other/"}), stated)
+
+
+@pytest.mark.parametrize(
     ("config", "why"),
     [
         (entry("gone"), "the profile states `lake`, `archive` only: state it under `catalogs:` there"),

@@ -1,5 +1,6 @@
 """What is said of rows that cannot be placed, and the text of what tells them from the others."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from dbt.adapters.sparkevolve.load.letters import Letters, reasons_of
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql.dead_letters import Judgement, encoded, insert_letters, to_json
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS
+from tests.unit.macros import macro
 
 TARGET = SparkEvolveRelation.create("lake", "s", "t")
 INT, TEXT = IntegerType(), StringType()
@@ -165,3 +167,28 @@ def test_an_id_or_a_reason_breaks_no_line() -> None:
     assert found.data()["reasons"][1]["samples"] == [key[:1000] + "…"]
     many = letters([("r", 20, str(n)) for n in range(20)], 20, 20)
     assert len(many.data()["reasons"][0]["samples"]) == many.text.count(",") == 10
+
+
+def test_a_name_in_another_catalog_is_another_one() -> None:
+    told: list[dict[str, list[str]]] = []
+    runner = SimpleNamespace(check_dead_letters=lambda target, settings, others, kind: told.append(others))
+    nodes = {
+        f"model.shop.{database}": {
+            "unique_id": f"model.shop.{database}",
+            "resource_type": "model",
+            "database": database,
+            "schema": "s",
+            "alias": "t_dlt",
+            "config": {"materialized": "table"},
+        }
+        for database in ("lake", "archive")
+    }
+    check = macro(
+        "materializations/incremental/dead_letters.sql",
+        "sparkevolve__check_dead_letters",
+        graph={"nodes": nodes},
+        model={"unique_id": "model.shop.t"},
+        adapter=SimpleNamespace(get_relation=lambda *name: None, load_runner=lambda: runner),
+    )
+    check(TARGET, SimpleNamespace(sets_aside=True, dead_letter_suffix="_dlt"))
+    assert told == [{"model.shop.lake": ["s", "t_dlt"]}]

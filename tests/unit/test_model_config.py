@@ -1,5 +1,6 @@
 """Which settings of a model are refused, and which are warned of."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from dbt.adapters.sparkevolve.model_config import (
     settings_without_effect_in,
     without_effect,
 )
+from tests.unit.macros import macro
 
 FIELDS = ("materialized", "unique_key", "tags", "meta", "full_refresh", "schema", "docs", "group")
 
@@ -305,3 +307,32 @@ def test_settings_under_meta_are_checked_of_every_node() -> None:
     own: dict[str, object] = {"tblproperties": {"sparkevolve.told": "x"}}
     with pytest.raises(ModelConfigError, match="Properties with this prefix are kept by sparkevolve itself"):
         check("model.p.m", {}, [], {"materialized": "table", "meta": {"sparkevolve": own}})
+
+
+def test_nothing_is_dropped_before_what_is_to_be_warned_of() -> None:
+    class Stopped(Exception):
+        """What `--warn-error` raises."""
+
+    def warn(texts: list[str], what: str) -> None:
+        assert (texts, what) == (["another key"], "model.shop.orders")
+        raise Stopped
+
+    config = {"file_format": "hudi", "options": {"primaryKey": "id"}, "unique_key": "key"}
+    keys = SimpleNamespace(other_primary_key=lambda options, key: "another key")
+    warn_of_options = macro(
+        "clauses.sql",
+        "sparkevolve__warn_of_options",
+        sparkevolve__config=config.get,
+        sparkevolve__file_format=lambda: "hudi",
+        model={"unique_id": "model.shop.orders"},
+        adapter=SimpleNamespace(clauses=lambda: keys),
+        sparkevolve__warn=warn,
+    )
+    build = macro(
+        "materializations/table.sql",
+        "materialization_table_sparkevolve",
+        sparkevolve__is_plan_only=lambda: False,
+        sparkevolve__warn_of_options=warn_of_options,
+    )
+    with pytest.raises(Stopped):
+        build()

@@ -4,7 +4,7 @@ It costs one load of its metadata for each Iceberg table, and one DESCRIBE for e
 that are asked for, however many there are beside them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +126,31 @@ def key(relation: BaseRelation) -> tuple[str, str, str]:
     parts = (relation.database, relation.schema, relation.identifier)
     database, schema, identifier = (str(part or "").casefold() for part in parts)
     return database, schema, identifier
+
+
+def wanted(
+    relations: Collection[BaseRelation], listed: Iterable[BaseRelation]
+) -> dict[tuple[str, str, str], BaseRelation]:
+    """Return those of some relations that are there, by ``key``.
+
+    Of two whose names differ in case only it is the one that is asked for: to dbt they are one.
+
+    Args:
+        relations: those that are asked for.
+        listed: what there is.
+    """
+    names = {_parts(relation) for relation in relations}
+    keys = {key(relation) for relation in relations}
+    found: dict[tuple[str, str, str], BaseRelation] = {}
+    for relation in listed:
+        name = key(relation)
+        if name in keys and (name not in found or _parts(relation) in names):
+            found[name] = relation
+    return found
+
+
+def _parts(relation: BaseRelation) -> tuple[str | None, str | None, str | None]:
+    return relation.database, relation.schema, relation.identifier
 
 
 def as_table(shown: Iterable[CatalogTable]) -> "agate.Table":

@@ -473,17 +473,12 @@ class SparkEvolveAdapter(SparkAdapter):
         Returns:
             a row for each column, and what went wrong with other relations.
         """
-        wanted = {documentation.key(relation) for relation in relations}
         schemas = {(str(relation.database), str(relation.schema)) for relation in relations}
         errors: list[Exception] = []
         there: dict[tuple[str, str, str], BaseRelation] = {}
         for database, schema in sorted(schemas):
             try:
-                listed = {
-                    documentation.key(relation): relation
-                    for relation in self.list_relations(database, schema)
-                }
-                there.update((key, listed[key]) for key in wanted & listed.keys())
+                there |= documentation.wanted(relations, self.list_relations(database, schema))
             except DbtRuntimeError as exc:
                 errors.append(exc)
         shown: list[CatalogTable] = []

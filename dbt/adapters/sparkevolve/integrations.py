@@ -118,7 +118,9 @@ def _contradictions(config: CatalogIntegrationConfig, settings: CatalogSettings)
     warehouse = settings.pyiceberg.get("warehouse")
     if config.external_volume is not None and config.external_volume != warehouse:
         yield f"its `external_volume` is not the `warehouse` in {place}"
-    yield from _different(config.adapter_properties or {}, settings.pyiceberg, place)
+    # PyIceberg may get a property under another name, or with more in it.
+    known = {**settings.pyiceberg, **settings.stated}
+    yield from _different(config.adapter_properties or {}, known, place)
 
 
 def _different(said: Mapping[str, Any], known: Mapping[str, Any], place: str) -> Iterator[str]:

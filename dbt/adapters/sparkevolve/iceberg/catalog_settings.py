@@ -94,6 +94,7 @@ class CatalogSettings:
         lacking_pyiceberg: the same of PyIceberg.
         unknown: what neither is known to read.
         place: where the profile states it.
+        stated: what it states there for both sides, as texts.
     """
 
     name: str
@@ -111,6 +112,7 @@ class CatalogSettings:
     lacking_pyiceberg: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     place: Place = field(default=Place(""), repr=False, compare=False)
+    stated: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def kind(self) -> str:
@@ -227,6 +229,7 @@ def resolve(
             "Python. Leave `py-catalog-impl` out."
         )
     settings = _sql(place, given) if kind == "sql" else _settings(place, kind, translate(kind, given), given)
+    settings = replace(settings, stated=given)
     if not any(alone.values()):
         return settings
     of_spark = {f"spark.sql.catalog.{name}.{key}": value for key, value in alone[SPARK_ALONE].items()}

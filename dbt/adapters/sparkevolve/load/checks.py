@@ -208,7 +208,7 @@ class Checks:
         if kind is Kind.REST:
             remedy += (
                 " If the server has views and does not say so in its configuration, put "
-                "`view-endpoints-supported: true` into `catalog_properties`."
+                f"`view-endpoints-supported: true` into `{catalog.stated_by}`."
             )
         raise CatalogLacksError(
             str(relation),

@@ -67,14 +67,8 @@ class SessionRegistry:
         """
         import pyspark
 
-        # By what is asked for, and not by what it comes to: that changes once jars have been downloaded.
-        asked = [
-            tuple(sorted((str(name), str(value)) for name, value in part.items()))
-            for part in (settings.spark, *(each.spark for each in further), spark_config, parameters)
-        ]
         catalogs = (settings, *further)
-        jars = [(each.packages, each.bundles) for each in catalogs]
-        key = (tuple(each.name for each in catalogs), *jars, base_dir, schema, *asked)
+        key = session_key(catalogs, spark_config, parameters, base_dir, schema)
         with self._lock:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
@@ -98,6 +92,34 @@ class SessionRegistry:
                 _check_iceberg(session, catalogs)
             self._sessions[key] = session
             return session
+
+
+def session_key(
+    catalogs: Sequence[CatalogSettings],
+    spark_config: Mapping[str, Any],
+    parameters: Mapping[str, str],
+    base_dir: Path,
+    schema: str | None,
+) -> tuple[object, ...]:
+    """Return what two profiles have to have in common to share a session.
+
+    It says what is asked for, and not what it comes to: that changes once jars have been downloaded. What
+    Spark's Java alone is told counts too, such as credentials that are new since the last run here.
+
+    Args:
+        catalogs: those that the profile states, its own first.
+        spark_config: the profile's.
+        parameters: the profile's ``server_side_parameters``.
+        base_dir: the folder in which ``.sparkevolve`` lies.
+        schema: the current schema of the session.
+    """
+    said = (part for each in catalogs for part in (each.spark, each.java_properties))
+    asked = (
+        tuple(sorted((str(name), str(value)) for name, value in part.items()))
+        for part in (*said, spark_config, parameters)
+    )
+    of_catalogs = ((each.name, each.packages, each.bundles, each.ca_file) for each in catalogs)
+    return (*of_catalogs, base_dir, schema, *asked)
 
 
 class _StartedWith:

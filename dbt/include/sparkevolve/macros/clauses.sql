@@ -107,14 +107,21 @@
 {%- endmacro -%}
 
 
+{# Before anything is dropped to be made with them. #}
+{% macro sparkevolve__warn_of_options() %}
+  {% if sparkevolve__file_format() == 'hudi' %}
+    {% set warning = adapter.clauses().other_primary_key(
+      sparkevolve__config('options') or {}, sparkevolve__config('unique_key')
+    ) %}
+    {% do sparkevolve__warn([warning] if warning else [], model.unique_id) %}
+  {% endif %}
+{% endmacro %}
+
+
 {% macro sparkevolve__options_clause() %}
   {%- set options = dict(sparkevolve__config('options') or {}) -%}
   {%- if sparkevolve__config('file_format') == 'hudi' and sparkevolve__config('unique_key') -%}
     {%- do options.setdefault('primaryKey', sparkevolve__as_list(sparkevolve__config('unique_key')) | join(',')) -%}
-    {%- set warning = adapter.clauses().other_primary_key(options, sparkevolve__config('unique_key')) -%}
-    {%- if warning -%}
-      {%- do sparkevolve__warn([warning], model.unique_id) -%}
-    {%- endif -%}
   {%- endif -%}
   {%- if options -%}
     options (

@@ -2,6 +2,7 @@
   {% if sparkevolve__is_plan_only() %}
     {{ return(sparkevolve__not_planned()) }}
   {% endif %}
+  {% do sparkevolve__warn_of_options() %}
   {% set target_relation = this.incorporate(type='table') %}
   {% set existing_relation = sparkevolve__begin_node(target_relation) %}
   {% set is_replaced = existing_relation is not none and existing_relation.is_iceberg

@@ -3,7 +3,8 @@
   {% if settings.sets_aside %}
     {% set others = {} %}
     {% for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] %}
-      {% if node.unique_id != model.unique_id and node.config.materialized != 'ephemeral' %}
+      {% if node.unique_id != model.unique_id and node.config.materialized != 'ephemeral'
+            and node.database == target_relation.database %}
         {% do others.update({node.unique_id: [node.schema, node.alias]}) %}
       {% endif %}
     {% endfor %}

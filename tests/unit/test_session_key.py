@@ -1,0 +1,38 @@
+"""Which profiles of one process share a session of Spark."""
+
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
+from dbt.adapters.sparkevolve.spark.session import session_key
+
+GLUE = {
+    "type": "glue",
+    "warehouse": "s3://w",
+    "glue.region": "eu-central-1",
+    "glue.access-key-id": "A",
+    "glue.secret-access-key": "B",
+}
+
+
+def key(tmp_path: Path, own: dict[str, Any], **further: dict[str, Any]) -> tuple[object, ...]:
+    stated = [resolve(name, given, tmp_path, Place.of_further(name)) for name, given in further.items()]
+    found = session_key([resolve("lake", own, tmp_path), *stated], {}, {}, tmp_path, "shop")
+    hash(found)
+    return found
+
+
+def test_profiles_that_say_the_same_share_a_session(tmp_path: Path) -> None:
+    assert key(tmp_path, {}, archive=GLUE) == key(tmp_path, {}, archive=dict(GLUE))
+
+
+def test_profiles_with_other_catalogs_share_none(tmp_path: Path) -> None:
+    keys = [key(tmp_path, {}), key(tmp_path, {}, archive={}), key(tmp_path, {}, b={}), key(tmp_path, GLUE)]
+    assert len(set(keys)) == len(keys)
+
+
+def test_new_credentials_that_only_java_is_told_reach_it(tmp_path: Path) -> None:
+    renewed = {**GLUE, "glue.secret-access-key": "C"}
+    assert resolve("a", GLUE, tmp_path).spark == resolve("a", renewed, tmp_path).spark
+    assert key(tmp_path, GLUE) != key(tmp_path, renewed)
+    assert key(tmp_path, {}, archive=GLUE) != key(tmp_path, {}, archive=renewed)
