@@ -41,6 +41,10 @@ RENAME = "POST /v1/{prefix}/tables/rename"
         ({"type": "rest", "rest.signing-name": "glue"}, Kind.GLUE_REST),
         ({"type": "rest", "uri": "https://glue.eu-west-1.amazonaws.com/iceberg"}, Kind.GLUE_REST),
         ({"type": "rest", "uri": "HTTPS://Glue-FIPS.us-east-1.amazonaws.com/iceberg"}, Kind.GLUE_REST),
+        ({"type": "rest", "uri": "https://glue.eu-west-1.api.aws:443/iceberg"}, Kind.GLUE_REST),
+        ({"type": "rest", "uri": "https://vpce-0a.s3tables.us-east-1.vpce.amazonaws.com"}, Kind.S3_TABLES),
+        ({"type": "rest", "uri": "http://glue-catalog:8181"}, Kind.REST),
+        ({"type": "rest", "uri": "http://s3tables.internal:8181/api"}, Kind.REST),
         (
             {"type": "rest", "rest.signing-name": "glue", "warehouse": "111122223333:s3tablescatalog/lake"},
             Kind.GLUE_REST_S3_TABLES,

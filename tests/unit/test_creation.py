@@ -4,8 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from dbt_common.invocation import get_invocation_id
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table.update import RemoveSnapshotRefUpdate, RemoveSnapshotsUpdate
 
 from dbt.adapters.sparkevolve.errors import CatalogLacksError, FilesLeftError, NoLocationError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
@@ -15,13 +17,18 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, P
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.creation import CREATED_EMPTY
 from dbt.adapters.sparkevolve.load.checks import Checks
+from dbt.adapters.sparkevolve.load.creation import Creation
+from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.sql.ddl import create_empty
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, relation
 
 ID = columns("id int")
-MADE_EMPTY = {CREATED_EMPTY: "true"}
+MADE_EMPTY = {CREATED_EMPTY: "run-1"}
 OF_GLUE = capabilities_of({"type": "rest", "rest.signing-name": "glue"})
+OF_GLUE_BUCKET = capabilities_of(
+    {"type": "rest", "rest.signing-name": "glue", "warehouse": "111122223333:s3tablescatalog/lake"}
+)
 OF_S3_TABLES = capabilities_of({"type": "rest", "rest.signing-name": "s3tables"})
 
 
@@ -49,11 +56,11 @@ def files(settings: CatalogSettings, name: str) -> list[str]:
 
 def test_only_where_no_table_is_made_with_its_rows_it_is_made_empty(glue: IcebergCatalog, can: Can) -> None:
     assert glue.is_made_empty(relation("t"))
-    assert glue.creation_marks(relation("t")) == MADE_EMPTY
+    assert glue.creation_marks(relation("t"), "run-1") == MADE_EMPTY
     assert not glue.is_made_empty(relation("t").incorporate(path={"database": "other"}))
     can(capabilities_of({"type": "sql"}))
     assert not glue.is_made_empty(relation("t"))
-    assert glue.creation_marks(relation("t")) == {}
+    assert glue.creation_marks(relation("t"), "run-1") == {}
 
 
 def test_a_table_is_unfilled_until_it_has_a_snapshot(
@@ -70,6 +77,51 @@ def test_a_table_is_unfilled_until_it_has_a_snapshot(
     ]
     can(capabilities_of({"type": "sql"}))
     assert not glue.is_unfilled(unfilled)
+    assert not glue.is_unfilled_table(glue.load(unfilled))
+
+
+def test_a_table_that_has_lost_all_its_snapshots_was_filled_once(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    emptied = make_table(ID, [{"id": 1}], properties=MADE_EMPTY)
+    table = other.load_table("db.t")
+    gone = RemoveSnapshotsUpdate(snapshot_ids=[each.snapshot_id for each in table.metadata.snapshots])
+    other.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"), gone))
+    assert other.load_table("db.t").metadata.snapshots == []
+    assert not glue.is_unfilled(emptied)
+    assert not glue.is_to_be_made(emptied)
+    assert other.list_tables("db") == [("db", "t")]
+
+
+def test_a_failed_node_leaves_what_another_run_is_about_to_fill(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    own = make_table(ID, name="own", properties={CREATED_EMPTY: get_invocation_id()})
+    others = make_table(ID, name="others", properties={CREATED_EMPTY: "another-run"})
+    Creation(glue, None, Node(made_empty=[others, own])).give_back()  # type: ignore[arg-type]
+    assert other.list_tables("db") == [("db", "others")]
+
+
+def test_an_unfilled_table_whose_files_may_not_be_deleted_is_made_anew(
+    lake: IcebergCatalog, make_table: MakeTable, other: Catalog, can: Can, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    can(OF_GLUE_BUCKET)
+
+    def purge_table(name: object) -> None:
+        raise PermissionError("not allowed")
+
+    monkeypatch.setattr(lake.access.opened, "purge_table", purge_table)
+    assert lake.is_to_be_made(make_table(ID, properties=MADE_EMPTY))
+    assert other.list_tables("db") == []
+
+
+def test_a_table_that_has_got_rows_since_is_not_replaced_by_a_first_run(
+    glue: IcebergCatalog, make_table: MakeTable
+) -> None:
+    filled = make_table(ID, [{"id": 1}], properties=MADE_EMPTY)
+    node = Node()
+    assert not Creation(glue, None, node).begin(filled, "SELECT 2 AS id", "USING iceberg")  # type: ignore[arg-type]
+    assert node.made_empty == []
 
 
 def test_what_another_run_has_not_filled_goes_before_a_table_is_made(
@@ -82,9 +134,9 @@ def test_what_another_run_has_not_filled_goes_before_a_table_is_made(
     assert glue.is_to_be_made(unfilled)
     assert other.list_tables("db") == [("db", "filled")]
     assert files(settings, "unfilled") == []
-    glue.remove_unfilled(filled)
-    glue.remove_unfilled(relation("none"))
-    glue.remove_unfilled(make_table(ID, name="unfilled", properties=MADE_EMPTY))
+    glue.remove_unfilled(filled, "run-1")
+    glue.remove_unfilled(relation("none"), "run-1")
+    glue.remove_unfilled(make_table(ID, name="unfilled", properties=MADE_EMPTY), "run-1")
     assert other.list_tables("db") == [("db", "filled")]
     assert other.load_table("db.filled").scan().to_arrow().to_pylist() == [{"id": 1}]
 
@@ -139,8 +191,9 @@ def test_a_table_that_goes_with_its_files_only_stays_if_these_do(
 
 
 def test_a_table_lies_in_the_folder_of_its_schema_where_the_catalog_has_to_be_told(
-    lake: IcebergCatalog, other: Catalog, can: Can
+    lake: IcebergCatalog, make_table: MakeTable, other: Catalog, can: Can
 ) -> None:
+    mine = make_table(ID, name="mine")
     assert lake.location_for(relation("t")) is None
     can(OF_GLUE)
     with pytest.raises(NoLocationError) as error:
@@ -153,6 +206,7 @@ def test_a_table_lies_in_the_folder_of_its_schema_where_the_catalog_has_to_be_to
     other.update_namespace_properties("db", updates={"location": "s3://bucket/db/"})
     assert lake.location_for(relation("t")) == "s3://bucket/db/t"
     assert lake.location_for(relation("t").incorporate(path={"database": "other"})) is None
+    assert lake.location_for(mine) == other.load_table("db.mine").location() != "s3://bucket/db/mine"
     with pytest.raises(NoLocationError):
         lake.location_for(relation("t").incorporate(path={"schema": "none"}))
 

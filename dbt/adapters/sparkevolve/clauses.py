@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from dbt_common.invocation import get_invocation_id
+
 from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import DdlError, SettingError, SeveralStatementsError
 from dbt.adapters.sparkevolve.evolution import names
@@ -151,7 +153,12 @@ class Clauses:
         catalog = self._catalogs.of(relation.database)
         if FORMAT_VERSION not in given and catalog.is_newer_format(relation):
             del defaults[FORMAT_VERSION]
-        return {**defaults, **given, **catalog.creation_marks(relation), **(creation or {})}
+        return {
+            **defaults,
+            **given,
+            **catalog.creation_marks(relation, get_invocation_id()),
+            **(creation or {}),
+        }
 
     def _is_on(self, setting: str) -> bool:
         return (self._spark.setting(setting) or "").strip().lower() == "true"

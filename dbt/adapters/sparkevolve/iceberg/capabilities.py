@@ -192,6 +192,11 @@ _TABLE = {
     ),
 }
 _VIEWS_SUPPORTED = "view-endpoints-supported"
+# Somebody's own server may be called `glue`.
+_HOST_OF_AWS = re.compile(
+    r"(?:[\w-]+\.)*(s3tables|glue)(?:-fips)?\.[\w-]+\.(?:vpce\.)?"
+    r"(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)(?::\d+)?"
+)
 _PLAIN_NAME = re.compile("[a-z0-9][a-z0-9_]*")
 
 
@@ -271,10 +276,12 @@ def kind_of(properties: Mapping[str, Any]) -> Kind:
     uri, warehouse = (str(properties.get(name, "")).strip().lower() for name in ("uri", "warehouse"))
     signed_for = str(properties.get("rest.signing-name", "")).strip().lower()
     host = re.sub(r"^\w+://", "", uri).partition("/")[0]
+    found = _HOST_OF_AWS.fullmatch(host)
+    service = found[1] if found else ""
     is_bucket = re.match(r"arn:[\w-]+:s3tables:", warehouse) is not None
-    if signed_for == "s3tables" or re.match(r"s3tables[.-]", host) or is_bucket:
+    if signed_for == "s3tables" or service == "s3tables" or is_bucket:
         return Kind.S3_TABLES
-    if signed_for == "glue" or re.match(r"glue[.-]", host):
+    if signed_for == "glue" or service == "glue":
         return Kind.GLUE_REST_S3_TABLES if "s3tablescatalog" in warehouse else Kind.GLUE_REST
     return Kind.REST
 

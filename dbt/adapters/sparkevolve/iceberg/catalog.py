@@ -369,24 +369,29 @@ class IcebergCatalog:
 
     def is_unfilled_table(self, table: Table) -> bool:
         """Tell the same of a table; see ``creation.is_unfilled``."""
-        return creation.is_unfilled(table)
+        return not self.capabilities.stages_creations and creation.is_unfilled(table)
 
-    def remove_unfilled(self, relation: BaseRelation) -> None:
-        """Remove one that was made so, and has got no rows; see ``creation.remove_unfilled``."""
-        creation.remove_unfilled(self.access, relation)
+    def remove_unfilled(self, relation: BaseRelation, maker: str) -> None:
+        """Remove one that a run has made so, and that has no rows; see ``creation.remove_unfilled``."""
+        creation.remove_unfilled(self.access, relation, maker)
 
-    def creation_marks(self, relation: BaseRelation) -> dict[str, str]:
-        """Return the properties by which one that was made so is known."""
-        return {creation.CREATED_EMPTY: "true"} if self.is_made_empty(relation) else {}
+    def creation_marks(self, relation: BaseRelation, maker: str) -> dict[str, str]:
+        """Return the properties by which one is known that is made so by the run with this id."""
+        return {creation.CREATED_EMPTY: maker} if self.is_made_empty(relation) else {}
 
     def location_for(self, relation: BaseRelation) -> str | None:
         """Return where a table is to be made, in the folder of its schema; None if the catalog knows.
+
+        A table that is there, and is to be replaced, stays where it is.
 
         Raises:
             NoLocationError: the catalog does not, and has no folder for the schema.
         """
         if relation.database not in (None, self.name) or not self.capabilities.wants_location:
             return None
+        table = self.find_readable(relation)
+        if table is not None:
+            return table.location()
         folder = self.access.folder_of(str(relation.schema))
         if not folder:
             raise NoLocationError(str(relation), str(relation.without_identifier()), self.name)

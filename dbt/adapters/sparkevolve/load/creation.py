@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.sparkevolve.evolution.names import string_literal
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -31,7 +32,7 @@ class Creation:
         self._node = node
 
     def begin(self, relation: SparkEvolveRelation, query: str, clauses: str, *, is_new: bool = False) -> bool:
-        """Let a table be made from a query, and tell whether it has to be by replacing one.
+        """Let a table be made from a query, and tell whether it has to be by replacing one made for that.
 
         Args:
             relation: the table.
@@ -41,12 +42,15 @@ class Creation:
         """
         if not self._catalog.is_made_empty(relation):
             return False
-        if is_new or self._catalog.is_to_be_made(relation):
-            queries = Queries(self._spark, self._catalog.capabilities.reads_types, self._node)
-            columns = queries.stored_columns(relation, query)
-            if not is_new:
-                self._node.made_empty.append(relation)
-            self._spark.run(create_empty(str(relation), columns, clauses))
+        if not (is_new or self._catalog.is_to_be_made(relation)):
+            # One with rows is replaced by who knows of it only: a statement that makes a table fails here, as
+            # it does in every catalog where another run has made it meanwhile.
+            return False
+        queries = Queries(self._spark, self._catalog.capabilities.reads_types, self._node)
+        columns = queries.stored_columns(relation, query)
+        if not is_new:
+            self._node.made_empty.append(relation)
+        self._spark.run(create_empty(str(relation), columns, clauses))
         return True
 
     def stage(self, relation: SparkEvolveRelation, query: str, properties: Mapping[str, str]) -> None:
@@ -60,7 +64,7 @@ class Creation:
         """Remove what was made empty for the node, and was not replaced: the node has failed."""
         for relation in self._node.made_empty:
             try:
-                self._catalog.remove_unfilled(relation)
+                self._catalog.remove_unfilled(relation, get_invocation_id())
             except Exception as exc:
                 logger.warning(
                     f"{relation} was made without rows, and could not be removed: {exc} The next run of "

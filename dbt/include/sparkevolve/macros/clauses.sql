@@ -39,12 +39,12 @@
 
 
 {# Where the catalog makes no table with its rows, make it empty, unless it is there; return whether what makes the table
-   has to replace it, in one commit, which nobody can tell from a table that was made with its rows. #}
+   has to replace the empty one, in one commit, which nobody can tell from a table that was made with its rows. #}
 {% macro sparkevolve__begin_creation(relation, sql, clauses, is_new=false) %}
   {% if not sparkevolve__is_managed(relation) %}
     {% do return(false) %}
   {% endif %}
-  {% do return(adapter.load_runner().begin_creation(relation, sql, clauses, is_new=is_new)) %}
+  {% do return(adapter.load_runner(relation).begin_creation(relation, sql, clauses, is_new=is_new)) %}
 {% endmacro %}
 
 
