@@ -308,6 +308,8 @@ def test_a_name_in_other_letters_is_told(catalogs: Catalogs, name: str, meant: s
         catalogs.check_name(name)
     for known in ("lake", "`other`", "third"):
         catalogs.check_name(known)
+    # As dbt has it where `generate_database_name` returns none.
+    catalogs.check_name(None)
 
 
 def test_only_what_a_statement_names_is_asked(catalogs: Catalogs) -> None:

@@ -1,12 +1,18 @@
 """What the adapter makes of a plan and of a model's configuration, without dbt around it."""
 
+import threading
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from dbt.adapters.cache import RelationsCache
 
 from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
+from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.strategies import load_statements
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.settings import SETTINGS
@@ -166,3 +172,38 @@ def test_a_new_table_is_merge_on_read_unless_the_model_says_otherwise(
     make_table(columns("id int"))
     assert clauses.table_properties(configured, relation("t")) == properties
     assert clauses.table_properties(configured, relation("absent")) == properties
+
+
+def test_no_thread_sees_a_part_of_a_schema_in_dbt_s_cache() -> None:
+    there = [relation("a"), relation("b"), relation("c")]
+    seen: list[list[Any]] = []
+    adapter = object.__new__(SparkEvolveAdapter)
+    other = threading.Thread(target=lambda: seen.append(adapter.list_relations("lake", "db")))
+
+    class Slow(RelationsCache):
+        """One between whose additions another thread asks."""
+
+        def add(self, relation: Any) -> None:
+            super().add(relation)
+            if not other.ident:
+                other.start()
+                other.join(0.3)
+
+    adapter.cache = Slow()
+    adapter.config = SimpleNamespace(quoting={})  # type: ignore[assignment]
+    adapter.list_relations_without_caching = lambda schema: list(there)  # type: ignore[method-assign]
+    assert adapter.list_relations("lake", "db") == there
+    other.join()
+    assert seen == [there]
+
+
+def test_that_a_schema_is_empty_is_asked_once() -> None:
+    asked: list[str] = []
+    adapter = object.__new__(SparkEvolveAdapter)
+    adapter.cache = RelationsCache()
+    adapter.list_relations_without_caching = (  # type: ignore[method-assign]
+        lambda schema: asked.append(str(schema)) or []
+    )
+    assert [adapter.list_relations("archive", "db") for _ in range(2)] == [[], []]
+    assert adapter.list_relations("lake", "db") == []
+    assert asked == ["`archive`.`db`", "`lake`.`db`"]

@@ -402,7 +402,7 @@ class SparkEvolveAdapter(SparkAdapter):
         self.cache_dropped(relation)
         catalog.purge(relation)
 
-    def list_schemas(self, database: str) -> list[str]:
+    def list_schemas(self, database: str | None) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
 
         Of a catalog that is away there are none: only the nodes in it fail.
@@ -413,8 +413,25 @@ class SparkEvolveAdapter(SparkAdapter):
         self.catalogs.check_name(database)
         found: list[str] = []
         with self._put_off.outages():
-            found += super().list_schemas(database)
+            found += super().list_schemas(database)  # type: ignore[arg-type]
         return found
+
+    def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
+        """Return the tables and views of a schema, as dbt's cache knows them if it knows the schema.
+
+        dbt's own adds them to the cache one by one. Another thread would meanwhile take those that are not in
+        it yet for missing, and compile an incremental model as if there was no table.
+        """
+        with self.cache.lock:
+            if (database, schema) in self.cache:
+                return list(self.cache.get_relations(database, schema))
+        place = self.Relation.create(database, schema).without_identifier()
+        relations = self.list_relations_without_caching(place)
+        with self.cache.lock:
+            for relation in relations:
+                self.cache.add(relation)  # type: ignore[no-untyped-call]
+            self.cache.update_schemas([(database, schema)])
+        return relations
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema."""

@@ -59,13 +59,13 @@ class Catalogs:
             return stated
         return _Unstated(database, self.names)
 
-    def check_name(self, database: str) -> None:
+    def check_name(self, database: str | None) -> None:
         """See whether a name means one of them though it is spelled otherwise.
 
         Raises:
             ForeignCatalogError: it is the name of one in other letters.
         """
-        bare = database.strip("`")
+        bare = (database or self.own.name).strip("`")
         if bare not in self._stated and bare.lower() in map(str.lower, self._stated):
             raise ForeignCatalogError(quote(bare), bare, self.names)
 
