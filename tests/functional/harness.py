@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt.deprecations import reset_deprecations
 from dbt_common.events.base_types import EventMsg
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -134,6 +135,8 @@ class Scenario:
             if event.info.level == "warn":
                 warnings.append(_MARK.sub("", event.info.msg))
 
+        # dbt sums up those of all commands of a process, which has one command outside of tests.
+        reset_deprecations()
         before = os.getcwd()
         os.chdir(self.folder)
         try:
