@@ -12,6 +12,7 @@ from pyiceberg.catalog.rest import DEFAULT_ENDPOINTS
 
 from dbt.adapters.sparkevolve.iceberg.capabilities import (
     Kind,
+    Names,
     Origin,
     Purge,
     capabilities_of,
@@ -63,7 +64,7 @@ USUAL = {
     "stages_creations": True,
     "purge": Purge.EITHER,
     "has_views": True,
-    "has_plain_names": False,
+    "names": Names.ANY,
     "has_nested_schemas": True,
     "wants_location": False,
     "renames": True,
@@ -79,20 +80,27 @@ OF_AWS = {**OF_REST, "stages_creations": False, "has_nested_schemas": False}
     [
         ({"type": "sql"}, USUAL),
         ({"type": "hive"}, {**USUAL, "has_nested_schemas": False, "reads_types": True}),
-        ({"type": "glue"}, {**USUAL, "has_nested_schemas": False, "has_views": False}),
+        (
+            {"type": "glue"},
+            {**USUAL, "has_nested_schemas": False, "has_views": False, "names": Names.LOWER},
+        ),
+        (
+            {"type": "glue", "glue.skip-name-validation": "true"},
+            {**USUAL, "has_nested_schemas": False, "has_views": False},
+        ),
         ({"type": "rest"}, OF_REST),
         ({"type": "rest", "view-endpoints-supported": "True"}, {**OF_REST, "has_views": True}),
         (
             {"type": "rest", "rest.signing-name": "s3tables"},
-            {**OF_AWS, "purge": Purge.ALWAYS, "has_plain_names": True},
+            {**OF_AWS, "purge": Purge.ALWAYS, "names": Names.LOWER_BEGUN},
         ),
         (
             {"type": "rest", "rest.signing-name": "glue"},
-            {**OF_AWS, "purge": Purge.NEVER, "renames": False, "wants_location": True},
+            {**OF_AWS, "purge": Purge.NEVER, "renames": False, "wants_location": True, "names": Names.LOWER},
         ),
         (
             {"type": "rest", "rest.signing-name": "glue", "warehouse": "1:s3tablescatalog/b"},
-            {**OF_AWS, "has_plain_names": True, "renames": False},
+            {**OF_AWS, "names": Names.LOWER_BEGUN, "renames": False},
         ),
     ],
 )
@@ -105,10 +113,7 @@ def test_what_a_server_says_goes_before_what_is_known() -> None:
     can = capabilities_of(properties, frozenset({VIEWS, RENAME}))
     assert (can.has_views, can.renames, can.stages_creations) == (True, True, False)
     assert [fact.name for fact in can.facts if fact.origin == Origin.SAID] == ["has_views", "renames"]
-    assert [fact.name for fact in can.facts if fact.origin == Origin.ASSUMED] == [
-        "has_plain_names",
-        "has_nested_schemas",
-    ]
+    assert [fact.name for fact in can.facts if fact.origin == Origin.ASSUMED] == ["has_nested_schemas"]
     can = capabilities_of({"type": "rest"}, frozenset())
     assert (can.has_views, can.renames) == (False, False)
 
@@ -123,7 +128,8 @@ def test_each_fact_says_how_it_is_known() -> None:
         "drops a table: without its files only (documented: AWS Glue Developer Guide, AWS Glue REST APIs for "
         "Apache Iceberg specifications)",
         f"has views: yes (said by the server: {VIEWS})",
-        "wants names of lower-case letters, digits and underscores: no (assumed)",
+        "takes names: of lower-case letters, digits and underscores only (documented: AWS Glue Developer "
+        "Guide, Table API: for Hive compatibility, names are lower-case)",
         "has schemas inside schemas: no (assumed)",
         "wants to be told where a new table is to be: yes (reported by users: apache/iceberg issue 11921, "
         "duckdb/duckdb-iceberg issue 1128)",
@@ -131,21 +137,27 @@ def test_each_fact_says_how_it_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_taken"),
+    ("name", "s3_tables", "glue"),
     [
-        ("orders", True),
-        ("2024_orders", True),
-        ("orders__dbt_tmp_0123456789ab", True),
-        ("Orders", False),
-        ("_orders", False),
-        ("or-ders", False),
-        ("or.ders", False),
-        ("bestellungen_größe", False),
+        ("orders", True, True),
+        ("2024_orders", True, True),
+        ("orders__dbt_tmp_0123456789ab", True, True),
+        ("Orders", False, False),
+        ("_orders", False, True),
+        ("or-ders", False, False),
+        ("or.ders", False, False),
+        ("bestellungen_größe", False, False),
     ],
 )
-def test_which_names_s3_tables_takes(name: str, is_taken: bool) -> None:
-    assert capabilities_of({"type": "rest", "rest.signing-name": "s3tables"}).takes_name(name) is is_taken
+def test_which_names_awss_catalogs_take(name: str, s3_tables: bool, glue: bool, tmp_path: Path) -> None:
+    assert capabilities_of({"type": "rest", "rest.signing-name": "s3tables"}).takes_name(name) is s3_tables
+    assert capabilities_of({"type": "rest", "rest.signing-name": "glue"}).takes_name(name) is glue
     assert capabilities_of({"type": "sql"}).takes_name(name)
+    properties = {"type": "glue", "warehouse": "s3://lake/w"}
+    assert capabilities_of(resolve("lake", properties, tmp_path).known).takes_name(name) is glue
+    skips = {"glue.skip-name-validation": "true"}
+    for given in ({**properties, **skips}, {**properties, "spark": skips}):
+        assert capabilities_of(resolve("lake", given, tmp_path).known).takes_name(name)
 
 
 @pytest.fixture

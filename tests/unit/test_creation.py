@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from dbt_common.invocation import get_invocation_id
 from pyiceberg.catalog import Catalog
@@ -10,6 +12,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table.update import RemoveSnapshotRefUpdate, RemoveSnapshotsUpdate
 
 from dbt.adapters.sparkevolve.errors import CatalogLacksError, FilesLeftError, NoLocationError
+from dbt.adapters.sparkevolve.iceberg import creation
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -24,7 +27,6 @@ from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, relation
 
 ID = columns("id int")
-MADE_EMPTY = {CREATED_EMPTY: "run-1"}
 OF_GLUE = capabilities_of({"type": "rest", "rest.signing-name": "glue"})
 OF_GLUE_BUCKET = capabilities_of(
     {"type": "rest", "rest.signing-name": "glue", "warehouse": "111122223333:s3tablescatalog/lake"}
@@ -33,6 +35,11 @@ OF_S3_TABLES = capabilities_of({"type": "rest", "rest.signing-name": "s3tables"}
 
 
 Can = Callable[[Capabilities], None]
+
+
+def made_empty(name: str = "t", maker: str = "run-1") -> dict[str, str]:
+    """The property of a table that a run has made to be filled."""
+    return {CREATED_EMPTY: f"{maker} db.{name}"}
 
 
 @pytest.fixture
@@ -56,7 +63,7 @@ def files(settings: CatalogSettings, name: str) -> list[str]:
 
 def test_only_where_no_table_is_made_with_its_rows_it_is_made_empty(glue: IcebergCatalog, can: Can) -> None:
     assert glue.is_made_empty(relation("t"))
-    assert glue.creation_marks(relation("t"), "run-1") == MADE_EMPTY
+    assert glue.creation_marks(relation("t"), "run-1") == made_empty()
     assert not glue.is_made_empty(relation("t").incorporate(path={"database": "other"}))
     can(capabilities_of({"type": "sql"}))
     assert not glue.is_made_empty(relation("t"))
@@ -66,8 +73,8 @@ def test_only_where_no_table_is_made_with_its_rows_it_is_made_empty(glue: Iceber
 def test_a_table_is_unfilled_until_it_has_a_snapshot(
     glue: IcebergCatalog, make_table: MakeTable, can: Can
 ) -> None:
-    unfilled = make_table(ID, name="unfilled", properties=MADE_EMPTY)
-    filled = make_table(ID, [{"id": 1}], name="filled", properties=MADE_EMPTY)
+    unfilled = make_table(ID, name="unfilled", properties=made_empty("unfilled"))
+    filled = make_table(ID, [{"id": 1}], name="filled", properties=made_empty("filled"))
     somebodys = make_table(ID, name="somebodys")
     assert [glue.is_unfilled(each) for each in (unfilled, filled, somebodys, relation("none"))] == [
         True,
@@ -80,10 +87,60 @@ def test_a_table_is_unfilled_until_it_has_a_snapshot(
     assert not glue.is_unfilled_table(glue.load(unfilled))
 
 
+@pytest.mark.parametrize("value", ["run-1 db.original", "run-1 other.copy", "run-1", ""])
+def test_a_copy_of_a_table_that_was_made_to_be_filled_is_somebodys(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog, value: str
+) -> None:
+    copy = make_table(ID, name="copy", properties={CREATED_EMPTY: value})
+    assert not glue.is_unfilled(copy)
+    assert not glue.is_to_be_made(copy)
+    glue.remove_unfilled(copy, "run-1")
+    assert other.list_tables("db") == [("db", "copy")]
+
+
+def test_a_table_in_the_letters_that_the_catalog_gives_it_is_unfilled(
+    glue: IcebergCatalog, make_table: MakeTable
+) -> None:
+    assert glue.is_unfilled(make_table(ID, name="Orders", properties=made_empty("orders")))
+
+
+@pytest.mark.parametrize("of", [OF_GLUE, OF_S3_TABLES, OF_GLUE_BUCKET], ids=["glue", "s3", "bucket"])
+@pytest.mark.parametrize("meanwhile", ["filled", "made anew", "gone"])
+def test_what_has_become_of_a_table_since_it_was_looked_at_counts(
+    lake: IcebergCatalog,
+    make_table: MakeTable,
+    other: Catalog,
+    can: Can,
+    of: Capabilities,
+    meanwhile: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    can(of)
+    table = make_table(ID, properties=made_empty())
+    look = creation.purge
+
+    def purge(*arguments: Any) -> bool:
+        if meanwhile == "filled":
+            other.load_table("db.t").append(
+                pa.Table.from_pylist([{"id": 1}], pa.schema([("id", pa.int32())]))
+            )
+        else:
+            other.drop_table("db.t")
+        if meanwhile == "made anew":
+            make_table(ID, properties=made_empty(maker="run-2"))
+        return look(*arguments)
+
+    monkeypatch.setattr(creation, "purge", purge)
+    assert lake.is_to_be_made(table) is (meanwhile == "gone")
+    assert other.list_tables("db") == ([] if meanwhile == "gone" else [("db", "t")])
+    if meanwhile == "filled":
+        assert other.load_table("db.t").scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
 def test_a_table_that_has_lost_all_its_snapshots_was_filled_once(
     glue: IcebergCatalog, make_table: MakeTable, other: Catalog
 ) -> None:
-    emptied = make_table(ID, [{"id": 1}], properties=MADE_EMPTY)
+    emptied = make_table(ID, [{"id": 1}], properties=made_empty())
     table = other.load_table("db.t")
     gone = RemoveSnapshotsUpdate(snapshot_ids=[each.snapshot_id for each in table.metadata.snapshots])
     other.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"), gone))
@@ -96,8 +153,8 @@ def test_a_table_that_has_lost_all_its_snapshots_was_filled_once(
 def test_a_failed_node_leaves_what_another_run_is_about_to_fill(
     glue: IcebergCatalog, make_table: MakeTable, other: Catalog
 ) -> None:
-    own = make_table(ID, name="own", properties={CREATED_EMPTY: get_invocation_id()})
-    others = make_table(ID, name="others", properties={CREATED_EMPTY: "another-run"})
+    own = make_table(ID, name="own", properties=made_empty("own", get_invocation_id()))
+    others = make_table(ID, name="others", properties=made_empty("others", "another-run"))
     Creation(glue, None, Node(made_empty=[others, own])).give_back()  # type: ignore[arg-type]
     assert other.list_tables("db") == [("db", "others")]
 
@@ -111,14 +168,14 @@ def test_an_unfilled_table_whose_files_may_not_be_deleted_is_made_anew(
         raise PermissionError("not allowed")
 
     monkeypatch.setattr(lake.access.opened, "purge_table", purge_table)
-    assert lake.is_to_be_made(make_table(ID, properties=MADE_EMPTY))
+    assert lake.is_to_be_made(make_table(ID, properties=made_empty()))
     assert other.list_tables("db") == []
 
 
 def test_a_table_that_has_got_rows_since_is_not_replaced_by_a_first_run(
     glue: IcebergCatalog, make_table: MakeTable
 ) -> None:
-    filled = make_table(ID, [{"id": 1}], properties=MADE_EMPTY)
+    filled = make_table(ID, [{"id": 1}], properties=made_empty())
     node = Node()
     assert not Creation(glue, None, node).begin(filled, "SELECT 2 AS id", "USING iceberg")  # type: ignore[arg-type]
     assert node.made_empty == []
@@ -127,8 +184,8 @@ def test_a_table_that_has_got_rows_since_is_not_replaced_by_a_first_run(
 def test_what_another_run_has_not_filled_goes_before_a_table_is_made(
     glue: IcebergCatalog, make_table: MakeTable, other: Catalog, settings: CatalogSettings
 ) -> None:
-    filled = make_table(ID, [{"id": 1}], name="filled", properties=MADE_EMPTY)
-    unfilled = make_table(ID, name="unfilled", properties=MADE_EMPTY)
+    filled = make_table(ID, [{"id": 1}], name="filled", properties=made_empty("filled"))
+    unfilled = make_table(ID, name="unfilled", properties=made_empty("unfilled"))
     assert not glue.is_to_be_made(filled)
     assert glue.is_to_be_made(relation("none"))
     assert glue.is_to_be_made(unfilled)
@@ -136,7 +193,7 @@ def test_what_another_run_has_not_filled_goes_before_a_table_is_made(
     assert files(settings, "unfilled") == []
     glue.remove_unfilled(filled, "run-1")
     glue.remove_unfilled(relation("none"), "run-1")
-    glue.remove_unfilled(make_table(ID, name="unfilled", properties=MADE_EMPTY), "run-1")
+    glue.remove_unfilled(make_table(ID, name="unfilled", properties=made_empty("unfilled")), "run-1")
     assert other.list_tables("db") == [("db", "filled")]
     assert other.load_table("db.filled").scan().to_arrow().to_pylist() == [{"id": 1}]
 
@@ -252,6 +309,10 @@ def test_what_a_catalog_lacks_is_named_with_what_to_do(lake: IcebergCatalog, can
     checks.name(elsewhere, "model.shop.orders")
     can(capabilities_of({"type": "rest"}))
     with pytest.raises(CatalogLacksError, match="put `view-endpoints-supported: true` into"):
+        checks.views(view, "model.shop.orders")
+    # A server that says which requests it takes is believed, whatever the profile says.
+    can(capabilities_of({"type": "rest"}, {"GET /v1/{prefix}/namespaces"}))
+    with pytest.raises(CatalogLacksError, match=r"or `ephemeral`\. Nothing of it was built\.$"):
         checks.views(view, "model.shop.orders")
 
 

@@ -133,11 +133,18 @@ def test_what_is_wrong_with_a_schema(schema: str, kind: str, problem: str) -> No
 def test_a_schema_whose_name_the_catalog_does_not_take() -> None:
     def problem(schema: str) -> str:
         return schema_problem(
-            schema, "lake", (), kind="Amazon S3 Tables by REST", is_nested=False, takes_name=str.islower
+            schema,
+            "lake",
+            (),
+            kind="Amazon S3 Tables by REST",
+            is_nested=False,
+            takes_name=str.islower,
+            names="of lower-case letters only",
         )
 
-    names = "lower-case letters, digits and underscores, and begin with a letter or a digit."
-    assert problem("Shop") == f"names in this catalog (Amazon S3 Tables by REST) consist of {names}"
+    assert (
+        problem("Shop") == "this catalog (Amazon S3 Tables by REST) takes names of lower-case letters only."
+    )
     assert problem("shop") == ""
     assert problem("a.b").startswith("this catalog (Amazon S3 Tables by REST) has no schemas inside")
 

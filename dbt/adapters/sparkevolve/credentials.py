@@ -200,7 +200,7 @@ class SparkEvolveCredentials(SparkCredentials):
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         catalogs.update(self.catalog_names)
         # Of a REST catalog that is not opened yet, what its properties tell.
-        can = capabilities_of(settings.pyiceberg)
+        can = capabilities_of(settings.known)
         problem = schema_problem(
             str(self.schema),
             self.catalog,
@@ -208,6 +208,7 @@ class SparkEvolveCredentials(SparkCredentials):
             kind=can.kind.value,
             is_nested=can.has_nested_schemas,
             takes_name=can.takes_name,
+            names=can.names.value,
         )
         if problem:
             raise ProfileError("schema", f"`schema` of the profile is {self.schema!r}, and {problem}")

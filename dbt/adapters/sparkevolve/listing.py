@@ -135,6 +135,7 @@ class Listing:
             kind=can.kind.value,
             is_nested=can.has_nested_schemas,
             takes_name=can.takes_name,
+            names=can.names.value,
             is_own=catalog is self._catalogs.own,
         )
         if problem and self._catalogs.has(relation.database):

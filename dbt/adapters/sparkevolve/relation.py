@@ -82,6 +82,7 @@ def schema_problem(
     kind: str,
     is_nested: bool,
     takes_name: Callable[[str], bool] = lambda name: True,
+    names: str = "",
     is_own: bool = True,
 ) -> str:
     """Return why nothing can be built in a schema of this name; empty if something can.
@@ -93,6 +94,7 @@ def schema_problem(
         kind: what kind of catalog that is, for people.
         is_nested: whether schemas can lie in schemas there.
         takes_name: tells whether one can have a name.
+        names: which names that are, if not any.
         is_own: whether it is the profile's own.
     """
     levels = namespace(schema)
@@ -105,10 +107,7 @@ def schema_problem(
             "has a dot itself)."
         )
     if not all(map(takes_name, levels)):
-        return (
-            f"names in this catalog ({kind}) consist of lower-case letters, digits and underscores, and "
-            "begin with a letter or a digit."
-        )
+        return f"this catalog ({kind}) takes names {names}."
     if len(levels) == 1:
         return ""
     first, rest = levels[0], schema_name(levels[1:])

@@ -85,7 +85,7 @@ class CatalogAccess:
             CatalogUnavailableError: it is a REST catalog that does not answer.
         """
         if self._capabilities is None:
-            properties, endpoints = self.settings.pyiceberg, None
+            properties, endpoints = self.settings.known, None
             if self.settings.kind == "rest":
                 opened = self.watch.ask(lambda: self.opened)
                 properties, endpoints = {**opened.properties, "type": "rest"}, said_endpoints(opened)

@@ -31,6 +31,14 @@ class Purge(Enum):
     NEVER = "without its files only"
 
 
+class Names(Enum):
+    """Which names of tables and schemas a catalog takes."""
+
+    ANY = "any"
+    LOWER = "of lower-case letters, digits and underscores only"
+    LOWER_BEGUN = "of lower-case letters, digits and underscores only, which begin with a letter or a digit"
+
+
 class Origin(Enum):
     """How a fact is known."""
 
@@ -80,7 +88,9 @@ _GLUE_APIS = "AWS Glue Developer Guide, AWS Glue REST APIs for Apache Iceberg sp
 _GLUE_LIMITS = (
     "AWS Glue Developer Guide, Considerations and limitations when using AWS Glue Iceberg REST Catalog APIs"
 )
+SKIPS_NAMES = "glue.skip-name-validation"
 _OF_AWS = (Kind.S3_TABLES, Kind.GLUE_REST, Kind.GLUE_REST_S3_TABLES)
+_GLUE_NAMES = "AWS Glue Developer Guide, Table API: for Hive compatibility, names are lower-case"
 _OF_GLUE = (Kind.GLUE_REST, Kind.GLUE_REST_S3_TABLES)
 
 
@@ -139,13 +149,16 @@ _TABLE = {
         },
         "POST /v1/{prefix}/namespaces/{namespace}/views",
     ),
-    "has_plain_names": _Row(
-        "wants names of lower-case letters, digits and underscores",
-        False,
+    "names": _Row(
+        "takes names",
+        Names.ANY,
         "",
         {
-            Kind.S3_TABLES: (True, _S3_NAMES),
-            Kind.GLUE_REST_S3_TABLES: (True, _S3_NAMES),
+            # Any other name is not found by Spark, and made by PyIceberg in other letters.
+            Kind.GLUE: (Names.LOWER, f"{_ICEBERG}, unless `{SKIPS_NAMES}` is true"),
+            Kind.S3_TABLES: (Names.LOWER_BEGUN, _S3_NAMES),
+            Kind.GLUE_REST: (Names.LOWER, _GLUE_NAMES),
+            Kind.GLUE_REST_S3_TABLES: (Names.LOWER_BEGUN, _S3_NAMES),
         },
     ),
     "has_nested_schemas": _Row(
@@ -197,7 +210,10 @@ _HOST_OF_AWS = re.compile(
     r"(?:[\w-]+\.)*(s3tables|glue)(?:-fips)?\.[\w-]+\.(?:vpce\.)?"
     r"(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)(?::\d+)?"
 )
-_PLAIN_NAME = re.compile("[a-z0-9][a-z0-9_]*")
+_FORMS = {
+    Names.LOWER: re.compile("[a-z0-9_]+"),
+    Names.LOWER_BEGUN: re.compile("[a-z0-9][a-z0-9_]*"),
+}
 
 
 @dataclass(frozen=True)
@@ -257,9 +273,21 @@ class Capabilities:
         """Whether it reads the text of each column's type, and refuses what it cannot read."""
         return bool(self._of("reads_types"))
 
+    @property
+    def names(self) -> Names:
+        """Which names tables and schemas can have."""
+        found = self._of("names")
+        assert isinstance(found, Names)
+        return found
+
     def takes_name(self, name: str) -> bool:
         """Tell whether a table or a level of a schema can have this name."""
-        return not self._of("has_plain_names") or _PLAIN_NAME.fullmatch(name) is not None
+        form = _FORMS.get(self.names)
+        return form is None or form.fullmatch(name) is not None
+
+    def is_said(self, name: str) -> bool:
+        """Tell whether a fact of this name is known from the server itself."""
+        return any(fact.name == name and fact.origin is Origin.SAID for fact in self.facts)
 
 
 def kind_of(properties: Mapping[str, Any]) -> Kind:
@@ -302,11 +330,17 @@ def _facts(kind: Kind, properties: Mapping[str, Any], endpoints: Collection[str]
     for name, row in _TABLE.items():
         if endpoints is not None and row.endpoint:
             yield Fact(name, row.question, row.endpoint in endpoints, Origin.SAID, row.endpoint)
-        elif name == "has_views" and str(properties.get(_VIEWS_SUPPORTED, "")).lower() == "true":
+        elif name == "has_views" and _is_true(properties.get(_VIEWS_SUPPORTED)):
             yield Fact(name, row.question, True, Origin.SAID, f"`{_VIEWS_SUPPORTED}`")
+        elif name == "names" and kind is Kind.GLUE and _is_true(properties.get(SKIPS_NAMES)):
+            yield Fact(name, row.question, Names.ANY, Origin.SAID, f"`{SKIPS_NAMES}`")
         else:
             value, source = row.others.get(kind, (row.usual, row.source))
             yield Fact(name, row.question, value, _origin(source), source)
+
+
+def _is_true(value: object) -> bool:
+    return str(value).strip().lower() == "true"
 
 
 def _origin(source: str) -> Origin:

@@ -377,7 +377,7 @@ class IcebergCatalog:
 
     def creation_marks(self, relation: BaseRelation, maker: str) -> dict[str, str]:
         """Return the properties by which one is known that is made so by the run with this id."""
-        return {creation.CREATED_EMPTY: maker} if self.is_made_empty(relation) else {}
+        return creation.mark(relation, maker) if self.is_made_empty(relation) else {}
 
     def location_for(self, relation: BaseRelation) -> str | None:
         """Return where a table is to be made, in the folder of its schema; None if the catalog knows.

@@ -13,7 +13,7 @@ from sqlalchemy.exc import ArgumentError
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
-from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, kind_of
+from dbt.adapters.sparkevolve.iceberg.capabilities import SKIPS_NAMES, Kind, kind_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     MAPPINGS,
     PYICEBERG_ALONE,
@@ -118,6 +118,12 @@ class CatalogSettings:
     def kind(self) -> str:
         """PyIceberg's type of the catalog, in lower case."""
         return str(self.pyiceberg["type"]).lower()
+
+    @property
+    def known(self) -> Mapping[str, Any]:
+        """What tells what the catalog can do: PyIceberg's properties, and what only Spark is told of that."""
+        skips = self.spark.get(f"spark.sql.catalog.{self.name}.{SKIPS_NAMES}")
+        return self.pyiceberg if skips is None else {**self.pyiceberg, SKIPS_NAMES: skips}
 
     @property
     def asks_for_aws_credentials(self) -> bool:

@@ -1,19 +1,45 @@
 """Tables of a catalog that makes none with its rows: made empty, and replaced by the table with its rows.
 
 The replacement is one commit. Until then the table is not there for us, whatever has become of the run that
-has made it: it has this property, with the id of that run, and has never had a snapshot.
+has made it: it has a property with the id of that run and its own name, and has never had a snapshot. The
+name is there since others may copy a table's properties (CREATE TABLE LIKE): the copy is theirs.
 """
+
+from collections.abc import Sequence
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
+from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.purge import purge
+from dbt.adapters.sparkevolve.relation import schema_name, table_identifier
 
 logger = AdapterLogger("SparkEvolve")
 CREATED_EMPTY = "sparkevolve.created-empty"
+
+
+def mark(relation: BaseRelation, maker: str) -> dict[str, str]:
+    """Return the properties of a table that a run makes to be filled.
+
+    Args:
+        relation: the table.
+        maker: the id of the run.
+    """
+    return {CREATED_EMPTY: f"{maker} {_name(table_identifier(relation))}"}
+
+
+def _name(identifier: Sequence[str]) -> str:
+    # A catalog may return names in other letters than it was given.
+    return fold(schema_name(identifier))
+
+
+def _maker(table: Table) -> str:
+    """Return the id of the run that has made a table to be filled; empty if none has, or it is a copy."""
+    maker, _, name = table.properties.get(CREATED_EMPTY, "").partition(" ")
+    return maker if name == _name(table.name()) else ""
 
 
 def is_unfilled(table: Table) -> bool:
@@ -25,7 +51,7 @@ def is_unfilled(table: Table) -> bool:
     metadata = table.metadata
     # Format version 1 has no such numbers.
     last_number = getattr(metadata, "last_sequence_number", 0)
-    return CREATED_EMPTY in metadata.properties and not metadata.snapshots and not last_number
+    return bool(_maker(table)) and not metadata.snapshots and not last_number
 
 
 def is_to_be_made(access: CatalogAccess, relation: BaseRelation) -> bool:
@@ -37,10 +63,7 @@ def is_to_be_made(access: CatalogAccess, relation: BaseRelation) -> bool:
     table = access.find(relation)
     if table is None:
         return True
-    if is_unfilled(table):
-        _remove(access, relation, table)
-        return True
-    return False
+    return is_unfilled(table) and _remove(access, relation, table)
 
 
 def remove_unfilled(access: CatalogAccess, relation: BaseRelation, maker: str) -> None:
@@ -54,13 +77,20 @@ def remove_unfilled(access: CatalogAccess, relation: BaseRelation, maker: str) -
         maker: the id of the run that has made it.
     """
     table = access.find(relation)
-    if table is not None and is_unfilled(table) and table.properties[CREATED_EMPTY] == maker:
+    if table is not None and is_unfilled(table) and _maker(table) == maker:
         _remove(access, relation, table)
 
 
-def _remove(access: CatalogAccess, relation: BaseRelation, table: Table) -> None:
+def _remove(access: CatalogAccess, relation: BaseRelation, table: Table) -> bool:
+    """Remove a table, and tell whether it is gone: it stays if it was filled meanwhile, or made anew."""
+    uuid = table.metadata.table_uuid
+
+    def is_same(now: Table) -> bool:
+        return now.metadata.table_uuid == uuid and is_unfilled(now)
+
     try:
-        purge(access, relation, table.location())
+        return purge(access, relation, table.location(), is_same)
     except FilesLeftError as exc:
         # It has no files of rows, and its name is free.
         logger.debug(exc.msg)
+        return True

@@ -1,10 +1,12 @@
 """How a table goes, with all of its files."""
 
+from collections.abc import Callable
 from typing import cast
 
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.catalog import MetastoreCatalog, delete_data_files, delete_files
 from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
@@ -14,13 +16,24 @@ from dbt.adapters.sparkevolve.messages import answer_of, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
 
 
-def purge(access: CatalogAccess, relation: BaseRelation, location: str | None = None) -> None:
+def purge(
+    access: CatalogAccess,
+    relation: BaseRelation,
+    location: str | None = None,
+    is_meant: Callable[[Table], bool] | None = None,
+) -> bool:
     """Remove a table and its files, if it is there; at least the table, if the files cannot be removed.
+
+    A catalog drops what has a name, whichever table that is by now.
 
     Args:
         access: the catalog.
         relation: the table.
         location: where its files are, if that is known.
+        is_meant: asked of the table that has the name now, right before it goes: with False it stays.
+
+    Returns:
+        whether there is no such table any more.
 
     Raises:
         ForeignCatalogError: it is in another catalog; what has its name in this one stays.
@@ -30,15 +43,17 @@ def purge(access: CatalogAccess, relation: BaseRelation, location: str | None = 
     access.refuse_foreign(relation)
     name = table_identifier(relation)
     try:
-        if location is None:
+        if location is None or is_meant is not None:
             table = access.find(relation)
-            location = table.location() if table is not None else None
+            if table is not None and is_meant is not None and not is_meant(table):
+                return False
+            location = location or (table.location() if table is not None else None)
         if access.capabilities.purge is Purge.NEVER:
             _drop_and_delete(access, name)
         else:
             _purge(access, name)
     except NoSuchTableError:
-        return
+        return True
     except FilesLeft as exc:
         raise FilesLeftError(str(relation), answer_of(exc.cause)) from exc.cause
     except Exception as exc:
@@ -61,6 +76,7 @@ def purge(access: CatalogAccess, relation: BaseRelation, location: str | None = 
         raise FilesLeftError(str(relation), answer_of(exc)) from exc
     if location is not None:
         remove_leftovers(location)
+    return True
 
 
 class FilesLeft(Exception):

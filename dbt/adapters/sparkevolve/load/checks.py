@@ -189,8 +189,7 @@ class Checks:
                 f"{node} cannot be built as {relation}",
                 catalog.name,
                 catalog.capabilities.kind.value,
-                "takes names of lower-case letters, digits and underscores only, which begin with a letter "
-                "or a digit",
+                f"takes names {catalog.capabilities.names.value}",
                 "Give it another `alias`, or rename it. Nothing of it was built.",
             )
 
@@ -205,7 +204,7 @@ class Checks:
             return
         kind = catalog.capabilities.kind
         remedy = "Set `materialized` to `table`, `incremental` or `ephemeral`."
-        if kind is Kind.REST:
+        if kind is Kind.REST and not catalog.capabilities.is_said("has_views"):
             remedy += (
                 " If the server has views and does not say so in its configuration, put "
                 f"`view-endpoints-supported: true` into `{catalog.stated_by}`."
