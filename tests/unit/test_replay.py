@@ -14,7 +14,7 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
-from dbt.adapters.sparkevolve.sql import replay
+from dbt.adapters.sparkevolve.sql import payloads, replay
 from tests.unit.helpers import array, mapping, struct
 
 
@@ -34,7 +34,7 @@ from tests.unit.helpers import array, mapping, struct
     ],
 )
 def test_a_value_is_read_as_its_text(type_: IcebergType, read: str | None) -> None:
-    found = replay.read_as(type_)
+    found = payloads.read_as(type_)
     assert (None if found is None else spark_type(found)) == read
 
 

@@ -6,13 +6,35 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyiceberg.types import (
+    BinaryType,
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    IcebergType,
+    LongType,
+    StringType,
+)
 
+from dbt.adapters.sparkevolve.evolution.names import string_literal
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
+from dbt.adapters.sparkevolve.sql import payloads
 from tests.functional.harness import Scenario
 from tests.functional.intruders import Intrude, append, intrude
+from tests.unit.helpers import array, mapping, struct
 
 __all__ = ["intrude"]
 
+TEXT, LONG, DOUBLE, BOOL, DATE, BINARY = (
+    StringType(),
+    LongType(),
+    DoubleType(),
+    BooleanType(),
+    DateType(),
+    BinaryType(),
+)
+DECIMAL = DecimalType(38, 18)
 ROUTED: dict[str, Any] = {"on_bad_rows": "dead_letter"}
 
 
@@ -51,7 +73,7 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     assert at.endswith("+00:00")
     log = replay(scenario)
     assert f"{scenario.relation()}: 0 dead letters of {scenario.relation('t_dlt')} loaded" in log
-    assert "  3 stay: `amount`: the string does not convert to int without loss" in log
+    assert "  3 stay: `amount`: the value does not convert to int without loss" in log
     assert len(letters(scenario)) == 3
     # Mended in the letters; and another row of key 4 has come in since.
     for number, amount in ((2, "20"), (4, "40")):
@@ -282,6 +304,7 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         "named_struct('a', 1, 'in', named_struct('b', 2)) as s, array(named_struct('c', 3)) as l, "
         "map('k', named_struct('d', array(named_struct('e', 4)))) as m"
     )
+    nested += ", 'a' as t"
     scenario.model(f"select id, {nested} from values (1), (-1) as v(id)", **config)
     scenario.run()
     payloads: list[dict[str, Any]] = [
@@ -289,7 +312,7 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         {"id": 3, "s": {"a": 1, "x`": {"y": 1}}},
         {"id": 4, "l": [{"c": 3}, {"c": 3, "x": [1]}]},
         {"id": 5, "m": {"k": {"d": [{"e": 4, "x": False}]}, "j": None}},
-        {"id": 6, "x": 0, "s": {"A": 1}},
+        {"id": 6, "x": 0, "s": {"A": 1, "IN": {"B": 2}}, "l": [{"C": 3}], "m": {"k": {"D": [{"E": 4}]}}},
         {"id": 7, "x": None, "s": {"a": 1, "in": {"b": 2, "x": None}}, "l": [{"c": 3, "x": None}, None]},
     ]
     # Values of another shape than the type that the table has now, which Spark would read as NULL.
@@ -303,7 +326,12 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         26: ("m", {"k": {"d": {"e": 4}}}),
         27: ("m", {"k": {"d": [{"e": 4}, "e"]}, "j": None}),
         28: ("m", [1]),
+        # As of a struct that was replaced by a text.
+        29: ("t", {"c": 3.50}),
     }
+    # One place in the table, and two values.
+    twice = {30: {"s": {"a": 1, "A": 2}}, 31: {"l": [{"c": 3, "C": 3}]}, 32: {"T": "a", "t": "b"}}
+    payloads += [{"id": number, **values} for number, values in twice.items()]
     payloads += [{"id": number, name: value} for number, (name, value) in misshapen.items()]
     values = ", ".join(
         f"('{{\"id\":{p['id']}}}', '{base64.b64encode(json.dumps(p).encode()).decode()}', '', 't', '', now())"
@@ -313,13 +341,14 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     log = replay(scenario, where="messageId <> '{\"id\":-1}'")
     assert "1 dead letter of" in log
     paths = {2: "`s`.`in`.`x`", 3: "`s`.`x```", 4: "`l`.`element`.`x`", 5: "`m`.`value`.`d`.`element`.`x`"}
-    paths[6] = "`s`.`A`, `x`"
+    paths[6] = "`x`"
     for path in paths.values():
         assert f"  1 stays: {path}: not in the table\n" in log
     types = {
         "s": "struct<`a`:int,`in`:struct<`b`:int>>",
         "l": "array<struct<`c`:int>>",
         "m": "map<string,struct<`d`:array<struct<`e`:int>>>>",
+        "t": "string",
     }
     unread = {n: f"`{name}`: cannot be read back as {types[name]}" for n, (name, _) in misshapen.items()}
     for count, name in ((4, "s"), (2, "l"), (3, "m")):
@@ -327,8 +356,10 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     seven = (7, {"a": 1, "in": {"b": 2}}, [{"c": 3}, None])
     assert [row[:3] for row in scenario.rows() if row[0] != 1] == [seven]
     found = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
+    several = {30: "`s`.`A`, `s`.`a`", 31: "`l`.`element`.`C`, `l`.`element`.`c`", 32: "`T`, `t`"}
+    repeated = {n: f"{paths}: one place in the table, and several values" for n, paths in several.items()}
     missing = {n: f"{path}: not in the table" for n, path in paths.items()}
-    assert found == {-1: "audit: id > 0", **missing, **unread}
+    assert found == {-1: "audit: id > 0", **missing, **unread, **repeated}
 
     # What is no condition is said with the columns that there are; nothing is loaded.
     for where in ("amount > 3", "messageId ="):
@@ -341,7 +372,7 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
             "has the columns `messageId`, `payload`, `failureReason`, `modelName`, `invocationId`, "
             in message
         )
-    assert len(letters(scenario)) == 6 + len(misshapen)
+    assert len(letters(scenario)) == 6 + len(misshapen) + len(twice)
 
     # A run leaves such values out under `ignore`, and so does a replay, which says so.
     config["on_schema_change"] = "ignore"
@@ -352,7 +383,9 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
         assert f"  {path} were left out of 1: not in the table, and on_schema_change is `ignore`\n" in log
     assert scenario.tables() == ["t", "t_dlt"]
     assert sorted(row[0] for row in scenario.rows()) == [1, 2, 3, 4, 5, 6, 7]
-    assert [row["payload"]["id"] for row in letters(scenario)] == [-1, *misshapen]
+    six = (6, {"a": 1, "in": {"b": 2}}, [{"c": 3}], [("k", {"d": [{"e": 4}]})], None)
+    assert scenario.rows()[5] == six
+    assert [row["payload"]["id"] for row in letters(scenario)] == [-1, *misshapen, *twice]
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(
@@ -408,3 +441,79 @@ def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(
     schema = scenario.table().schema()
     assert [field.write_default for field in schema.fields] == before
     assert not schema.find_field("amount").required
+
+
+READ: list[tuple[IcebergType, str, str | None]] = [
+    # A type, a value in JSON, and what is read of it, as JSON; None where it has another shape.
+    (DECIMAL, "0E-18", '"0"'),
+    (DECIMAL, "-1.00000000000E-7", '"-0.0000001"'),
+    (DECIMAL, "12.50", '"12.5"'),
+    (DECIMAL, '"0E-18"', '"0E-18"'),
+    (DECIMAL, "123456789012345678.123456789012345678", '"123456789012345678.123456789012345678"'),
+    (LONG, "true", '"1"'),
+    (LONG, '"true"', '"true"'),
+    (BOOL, "0", '"false"'),
+    (TEXT, "1.50", '"1.50"'),
+    (TEXT, "[1, 2.50]", None),
+    (TEXT, '{"a": 1.0}', None),
+    (LONG, "{}", None),
+    (DATE, '"2024-01-31 00:00:00"', '"2024-01-31"'),
+    # Texts that look like what they are not, and characters that mark them.
+    (TEXT, r'"{\"a\": 1.0}"', r'"{\"a\": 1.0}"'),
+    (TEXT, '"[1.0]"', '"[1.0]"'),
+    (TEXT, r'"\u0001x"', r'"\u0001x"'),
+    (TEXT, r'"\u00021"', r'"\u00021"'),
+    (LONG, r'"\u00021"', r'"\u00021"'),
+    (TEXT, r'"a\"1.0\",true"', r'"a\"1.0\",true"'),
+    (TEXT, r'"𝔘 \ud835\udd18 é"', '"𝔘 𝔘 é"'),
+    (BINARY, '"YQ=="', '"YQ=="'),
+    (BINARY, "1234", None),
+    # Inside of structs, lists and maps: names in any case, values of any depth.
+    (struct(1, d=DECIMAL), '{"D": 0E-18}', '{"d":"0"}'),
+    (struct(1, d=DECIMAL), '{"D": null, "d": 1}', '{"d":"1"}'),
+    (struct(1, d=DECIMAL), "{}", "{}"),
+    (struct(1, d=TEXT), '{"d": {"e": 1}}', None),
+    (struct(1, d=TEXT), '"{}"', None),
+    (struct(1, d=TEXT), r'{"d": "{\"e\": 1}"}', r'{"d":"{\"e\": 1}"}'),
+    (struct(1, d=struct(2, E=LONG)), '{"D": {"e": 1}}', '{"d":{"E":"1"}}'),
+    (
+        struct(1, **{"a.b": LONG, "`": LONG, "{": LONG}),
+        '{"A.B": 1, "`": 2, "{": 3}',
+        '{"a.b":"1","`":"2","{":"3"}',
+    ),
+    (array(1, DECIMAL), "[0E-18, null, 1E-7]", '["0",null,"0.0000001"]'),
+    (array(1, struct(2, a=BOOL)), '[{"A": true}, null]', '[{"a":"true"},null]'),
+    (array(1, TEXT), '["a", [1]]', None),
+    (array(1, array(2, LONG)), "[[1], [], null]", '[["1"],[],null]'),
+    (array(1, LONG), '{"a": 1}', None),
+    (mapping(1, TEXT, DECIMAL), '{"K": 0E-18, "k": 1.0, "true": 2}', '{"K":"0","k":"1","true":"2"}'),
+    (mapping(1, TEXT, struct(4, a=LONG)), '{"k": {"A": 1}}', '{"k":{"a":"1"}}'),
+    (mapping(1, TEXT, LONG), '{"k": 1, "k": 2}', None),
+    (
+        mapping(1, TEXT, DOUBLE),
+        '{"k": "NaN", "l": 1.0E-5, "m": "-Infinity"}',
+        '{"k":"NaN","l":"1.0E-5","m":"-Infinity"}',
+    ),
+]
+
+
+def test_each_value_is_read_as_it_is_written(scenario: Scenario) -> None:
+    queries = []
+    for number, (type_, value, _) in enumerate(READ):
+        values = payloads.members(string_literal(f'{{"v" : {value}}}'))
+        text = payloads.value_of(f"map_entries({values})", lambda key: f"{key} = 'v'")
+        is_read = (
+            "true"
+            if isinstance(type_, BinaryType)
+            else f"NOT coalesce({payloads.misfit('json', type_)}, false)"
+        )
+        read = f"CASE WHEN {is_read} THEN to_json(array({payloads.read('json', type_)})) END"
+        queries.append(f"SELECT {number} AS n, {read} AS found FROM (SELECT {text} AS json)")
+    found = {
+        n: read and read.removeprefix("[").removesuffix("]")
+        for n, read in scenario.sql(" UNION ALL ".join(queries))
+    }
+    expected = {n: None if text is None else json.loads(text) for n, (_, _, text) in enumerate(READ)}
+    assert {
+        n: None if text in (None, "null", "") else json.loads(text) for n, text in found.items()
+    } == expected

@@ -39,7 +39,7 @@ from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
-from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, replay
+from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
 from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
@@ -334,12 +334,13 @@ class Replay:
                 known_only=not self._leaves_out,
             )
         )
-        read = [(f, replay.read_as(f.field_type)) for f in schema.fields]
+        read = [(f, payloads.read_as(f.field_type)) for f in schema.fields]
         source = Schema(
             *(NestedField(f.field_id, f.name, type_ or StringType(), required=False) for f, type_ in read)
         )
         may_relax = self._settings.relax_not_null and not self._settings.frozen_for
-        members = conversions(schema, source, Policy(relax_not_null=may_relax))
+        # A letter's values were read as texts, whatever they are in its JSON.
+        members = conversions(schema, source, Policy(relax_not_null=may_relax), said="value")
         own = {LETTER: StringType(), CHUNK: LongType(), LOADED: LongType(), ABSENT: StringType()}
         judgement = dead_letters.Judgement(
             f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
