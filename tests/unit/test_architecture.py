@@ -150,8 +150,8 @@ def test_macros_reach_few_methods_of_the_adapter_each_of_them_short() -> None:
 
     ours = SparkEvolveAdapter._available_ - SparkAdapter._available_
     # The last are `operations`, what run-operations share, which run outside of any node, and
-    # `restore_column`, which is one.
-    assert len(ours) <= 14
+    # `restore_column` and `schema_page`, which are such.
+    assert len(ours) <= 15
     tree = ast.parse((ADAPTER / "impl.py").read_text(encoding="utf-8"))
     methods = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     lengths = {name: int(methods[name].end_lineno or 0) - methods[name].body[0].lineno for name in ours}

@@ -47,6 +47,7 @@ from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, runni
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.load.schema_page import FILE_NAME, SchemaPage, Written
 from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
@@ -298,6 +299,14 @@ class SparkEvolveAdapter(SparkAdapter):
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
         """Return all schemas that a table has had, oldest first; see ``IcebergCatalog.schema_history``."""
         return self.catalogs.of(relation.database).schema_history(relation)
+
+    @available.parse_none
+    def schema_page(self, nodes: list[NamedNode], path: str) -> Written:
+        """Write a page that shows what the tables of nodes have been through; see ``SchemaPage``."""
+        target = Path(self.config.project_root, getattr(self.config, "project_target_path", "target"))
+        place = Path(self.config.project_root, path) if path else target / FILE_NAME
+        threads = getattr(self.config, "threads", None) or 1
+        return SchemaPage(self.catalogs, self.config.project_name, threads).write(nodes, place)
 
     @available.parse_none
     def restore_column(self, node: NamedNode, arguments: Mapping[str, Any], plan_only: bool) -> Restored:

@@ -90,6 +90,7 @@ def _are_names(value: object) -> bool:
 
 
 _SQL = Kind(_is_sql, "an SQL expression over the columns of a row", _sql)
+_NODES = Kind(_are_names, "the name of a model, snapshot or seed, or a list of names", _names_listed)
 _COLUMNS = Kind(_are_names, "the name of a column, or a list of names", _names_listed)
 _COUNT = Kind(_is_count, "a whole number from 1", int)
 _SECONDS = Kind(_is_seconds, "a number of seconds from 0 to a day", float)
@@ -123,6 +124,10 @@ FIELD_ID = Argument("field_id", Kind(_is_field_id, "a field id, such as 7", int)
 
 OPERATIONS: dict[str, tuple[Argument, ...]] = {
     "schema_history": (MODEL,),
+    "schema_page": (
+        Argument("models", _NODES, ()),
+        Argument("path", Kind(_is_text, "the path of a file", str), ""),
+    ),
     "restore_column": (MODEL, COLUMN, FIELD_ID, PLAN_ONLY),
     "backfill_column": (
         MODEL,
@@ -284,6 +289,25 @@ class Operations:
         reason = _WITHOUT_TABLE.get(str(node["config"].get("materialized")))
         if reason is not None:
             raise OperationError(f"{node['unique_id']} {reason}. Name a node that is built as a table.")
+        return self._of(node, freezes_schema)
+
+    def nodes_named(self, graph: Mapping[str, Any], names: Iterable[str]) -> list[NamedNode]:
+        """Return the nodes that a user has named; without names all whose tables evolve, by their ids.
+
+        Args:
+            graph: dbt's ``graph``.
+            names: see ``node_named``.
+
+        Raises:
+            OperationError: see ``node_named``.
+        """
+        given = list(dict.fromkeys(names))
+        if given:
+            return [self.node_named(graph, name) for name in given]
+        nodes = sorted(graph.get("nodes", {}).values(), key=lambda node: str(node["unique_id"]))
+        return [self._of(node) for node in nodes if _evolves(node)]
+
+    def _of(self, node: Mapping[str, Any], freezes_schema: object = False) -> NamedNode:
         return NamedNode(
             node["unique_id"],
             SparkEvolveRelation.create(
@@ -310,6 +334,11 @@ class Operations:
         return f"There is no model, snapshot or seed named '{name}' in this project." + (
             f" {did_you_mean(near)}" if near else ""
         )
+
+
+def _evolves(node: Mapping[str, Any]) -> bool:
+    kind, materialized = str(node["resource_type"]), str(node["config"].get("materialized"))
+    return kind == "snapshot" or (kind == "model" and materialized == "incremental")
 
 
 _IDENTITY = ("unique_id", "name", "package_name", "version", "latest_version")

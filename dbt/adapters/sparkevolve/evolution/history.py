@@ -1,6 +1,7 @@
 """What changed from one schema of a table to the next, told by field ids, whoever changed it."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, PrimitiveType
@@ -11,39 +12,63 @@ from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Past, TakenN
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
 
+@dataclass(frozen=True)
+class FieldChange:
+    """What became different in one field from a schema to the next.
+
+    Attributes:
+        kind: added, restored, renamed, widened (any change of its type), relaxed, required, described,
+            default or dropped.
+        field_id: the field.
+        text: what to say of it.
+    """
+
+    kind: str
+    field_id: int
+    text: str
+
+
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
-    """Return the changes between two schemas as texts.
+    """Return the changes between two schemas as texts, see ``field_changes``; of a table's first: created."""
+    return ("created",) if old is None else tuple(change.text for change in field_changes(old, new, known))
+
+
+def field_changes(old: Schema, new: Schema, known: Collection[int] = ()) -> Iterator[FieldChange]:
+    """Yield the changes between two schemas.
 
     Args:
-        old: None for a table's first schema.
+        old: the one before.
         new: the one after it.
         known: ids of fields that the table had before: what has one of these and was not in ``old`` is back.
     """
-    if old is None:
-        return ("created",)
     before, after = dict(_fields(old)), dict(_fields(new))
-    texts: list[str] = []
     for field_id, (path, f) in after.items():
         where = f"{path_text(path)} ({field_id})"
         if field_id not in before:
             verb = "restored" if field_id in known else "added"
-            texts.append(f"{verb} {where} {type_text(f.field_type)}{_initial_text(f)}")
+            text = f"{verb} {where} {type_text(f.field_type)}{_initial_text(f)}"
+            yield FieldChange(verb, field_id, text)
             continue
         old_path, was = before[field_id]
         if old_path[-1] != path[-1]:
-            texts.append(f"renamed {path_text(old_path)} ({field_id}) to {path_text(path)}")
+            text = f"renamed {path_text(old_path)} ({field_id}) to {path_text(path)}"
+            yield FieldChange("renamed", field_id, text)
         if f.field_type.is_primitive and was.field_type != f.field_type:
-            texts.append(f"changed {where} from {type_text(was.field_type)} to {type_text(f.field_type)}")
+            types = f"from {type_text(was.field_type)} to {type_text(f.field_type)}"
+            yield FieldChange("widened", field_id, f"changed {where} {types}")
         if was.required != f.required:
-            texts.append(f"{where} is {'NOT NULL' if f.required else 'no longer NOT NULL'}")
+            kind, text = ("required", "NOT NULL") if f.required else ("relaxed", "no longer NOT NULL")
+            yield FieldChange(kind, field_id, f"{where} is {text}")
         if (was.doc or "") != (f.doc or ""):
-            texts.append(f"described {where}")
+            yield FieldChange("described", field_id, f"described {where}")
         if not same_default(was.write_default, f.write_default, f.field_type):
             default = _default_text(f)
-            texts.append(f"set default of {where} to {default}" if default else f"removed default of {where}")
-    gone = (entry for field_id, entry in before.items() if field_id not in after)
-    texts.extend(f"dropped {path_text(path)} ({f.field_id}) {type_text(f.field_type)}" for path, f in gone)
-    return tuple(texts)
+            text = f"set default of {where} to {default}" if default else f"removed default of {where}"
+            yield FieldChange("default", field_id, text)
+    for field_id, (path, f) in before.items():
+        if field_id not in after:
+            text = f"dropped {path_text(path)} ({field_id}) {type_text(f.field_type)}"
+            yield FieldChange("dropped", field_id, text)
 
 
 def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[Path, FormerColumn]:

@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from dbt.adapters.sparkevolve.evolution.changes import SchemaChange
-from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.names import Path, path_text
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
 PREFIX = "sparkevolve.schema."
@@ -35,7 +35,7 @@ class Entry:
     Attributes:
         schema_id: the schema that it made.
         changes: texts of the changes by what they did: added, widened, relaxed, renamed, described,
-            restored.
+            restored; and what the batch lacked: padded.
         invocation_id: of the dbt command.
         at: when, in ISO 8601, UTC.
         source: fingerprint of what the model returned, see ``fingerprint``.
@@ -75,12 +75,19 @@ def fingerprint_of(columns: Iterable[tuple[str, str]]) -> str:
 
 
 def new_properties(
-    schema_id: int, changes: Sequence[SchemaChange], invocation_id: str, at: str, source: str
+    schema_id: int,
+    changes: Sequence[SchemaChange],
+    invocation_id: str,
+    at: str,
+    source: str,
+    padded: Sequence[Path] = (),
 ) -> dict[str, str]:
     """Return the property that records a commit; the texts of a huge one are cut to their number."""
     by_verb: dict[str, list[str]] = {}
     for change in changes:
         by_verb.setdefault(change.verb, []).append(path_text(change.path))
+    if padded:
+        by_verb["padded"] = [path_text(path) for path in padded]
     entry = {**by_verb, "invocation_id": invocation_id, "at": at, "source": source}
     text = json.dumps(entry, ensure_ascii=False, sort_keys=True)
     if len(text) > _LONGEST_ENTRY:

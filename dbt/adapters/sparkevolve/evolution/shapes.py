@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.types import children, has_spark_type, s
 PREFIX = "sparkevolve.shape."
 # As of the record of schemas: each commit writes all properties again.
 MOST_SHAPES = 20
+_LONGEST_LIST = 2000
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Shape:
         invocation_id: of the dbt command that loaded it.
         decided: stands for everything that its plan followed from, see ``decision``; empty if the plan was
             more than a list of names.
+        padded: the columns and fields of that schema which the shape lacks, as a person reads them.
     """
 
     source: str
@@ -40,16 +42,20 @@ class Shape:
     at: str = ""
     invocation_id: str = ""
     decided: str = ""
+    padded: tuple[str, ...] = ()
 
     @property
     def properties(self) -> dict[str, str]:
         """The property that records it."""
-        values = {
+        values: dict[str, object] = {
             "schema_id": self.schema_id,
             "at": self.at,
             "invocation_id": self.invocation_id,
             "decided": self.decided,
         }
+        if self.padded:
+            is_long = sum(map(len, self.padded)) > _LONGEST_LIST
+            values["padded"] = [f"{len(self.padded)} fields"] if is_long else self.padded
         return {f"{PREFIX}{self.source}": json.dumps(values, sort_keys=True)}
 
 
@@ -62,7 +68,9 @@ def read(properties: Mapping[str, str]) -> dict[str, Shape]:
         try:
             values = json.loads(text)
             plain = {key: str(values.get(key, "")) for key in ("at", "invocation_id", "decided")}
-            found.append(Shape(name.removeprefix(PREFIX), int(values["schema_id"]), **plain))
+            padded = tuple(map(str, values.get("padded", ())))
+            source = name.removeprefix(PREFIX)
+            found.append(Shape(source, int(values["schema_id"]), padded=padded, **plain))
         except (ValueError, TypeError, KeyError, AttributeError):
             continue
     return {shape.source: shape for shape in sorted(found, key=lambda shape: (shape.at, shape.source))}

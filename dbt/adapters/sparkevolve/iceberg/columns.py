@@ -84,7 +84,9 @@ def evolve(
         try:
             access.commit(
                 table,
-                lambda: commit_changes(table, plan.changes, invocation_id, fingerprint(source), seen_ms),
+                lambda: commit_changes(
+                    table, plan.changes, invocation_id, fingerprint(source), seen_ms, plan.removed
+                ),
             )
         except Exception as exc:
             if is_conflict_in_pyiceberg(exc):

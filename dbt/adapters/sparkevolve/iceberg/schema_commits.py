@@ -36,7 +36,12 @@ from dbt.adapters.sparkevolve.times import iso
 
 
 def commit_changes(
-    table: Table, changes: Sequence[Change], invocation_id: str, source: str, seen_ms: int = 0
+    table: Table,
+    changes: Sequence[Change],
+    invocation_id: str,
+    source: str,
+    seen_ms: int = 0,
+    padded: Sequence[Path] = (),
 ) -> None:
     """Commit the changes; the catalog checks that the schema is still the one they were decided on for.
 
@@ -46,6 +51,7 @@ def commit_changes(
         invocation_id: of the dbt command, for the record.
         source: the fingerprint of the batch, for the record.
         seen_ms: see ``guards.commit``.
+        padded: paths that the batch lacks, for the record.
     """
     if not changes:
         return
@@ -76,7 +82,9 @@ def commit_changes(
         outdated = record.outdated_properties(table.properties)
         if outdated:
             transaction.remove_properties(*outdated)
-        transaction.set_properties(record.new_properties(schema_id, of_schema, invocation_id, now, source))
+        transaction.set_properties(
+            record.new_properties(schema_id, of_schema, invocation_id, now, source, padded)
+        )
 
 
 def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> None:

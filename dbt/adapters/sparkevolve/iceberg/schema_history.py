@@ -37,11 +37,18 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 ],
             }
         )
+        if entry is not None and "padded" in entry.changes:
+            history[-1]["padded"] = list(entry.changes["padded"])
         also = [shape for shape in others if shape.schema_id == schema.schema_id]
         found = [shape for shape in also if shape.source != history[-1]["source"]]
         if found:
             history[-1]["shapes"] = [
-                {"source": shape.source, "at": shape.at, "invocation_id": shape.invocation_id}
+                {
+                    "source": shape.source,
+                    "at": shape.at,
+                    "invocation_id": shape.invocation_id,
+                    "padded": list(shape.padded),
+                }
                 for shape in found
             ]
         previous = schema
@@ -58,7 +65,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         back["changes"] = [change for change in back["changes"] if change not in _put_back(restored)]
         history.append(
             {
-                **{key: value for key, value in back.items() if key != "shapes"},
+                **{key: value for key, value in back.items() if key not in ("shapes", "padded")},
                 "at": restored.restored_at or iso_of(since_ms) or "",
                 "invocation_id": restored.restored_by,
                 "source": "",

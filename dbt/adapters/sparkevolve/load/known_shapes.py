@@ -6,6 +6,7 @@ from datetime import datetime, timezone
 
 from dbt.adapters.sparkevolve.__version__ import version
 from dbt.adapters.sparkevolve.evolution import record, shapes
+from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.iceberg.guards import shape as everything_of
@@ -77,7 +78,8 @@ class KnownShape:
         known = shapes.read(seen).get(self.source)
         if known is None:
             at = iso(datetime.now(timezone.utc))
-            shape = shapes.Shape(self.source, schema.schema_id, at, self.invocation_id, decided)
+            padded = tuple(map(path_text, plan.removed))
+            shape = shapes.Shape(self.source, schema.schema_id, at, self.invocation_id, decided, padded)
             return {**shape.properties, **dict.fromkeys(shapes.outdated_properties(seen, self.source))}
         return {} if known.decided == decided else {**replace(known, decided=decided).properties}
 
