@@ -113,7 +113,9 @@ def _functions(path: Path) -> list[str]:
 
 def test_each_relative_link_leads_somewhere() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
+    # A link in a listing is the reader's.
+    texts = [(page, re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.M | re.S)) for page in pages]
+    links = [(page, link) for page, text in texts for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     relative = [(page, link) for page, link in links if "://" not in link]
     assert len(relative) > 30
     assert [f"{page.relative_to(ROOT)}: {link}" for page, link in relative if not _leads(page, link)] == []

@@ -224,3 +224,26 @@ def test_another_text_for_a_switch_is_refused(text: object) -> None:
     assert raised.value.msg == (
         f"The argument `plan_only` of `restore_column` is {text!r}, and has to be true or false."
     )
+
+
+def test_without_names_a_page_is_of_all_whose_tables_evolve() -> None:
+    ids = [found.unique_id for found in OPERATIONS.nodes_named(PROJECT, ())]
+    assert ids == [
+        "model.other.items",
+        "model.shop.items",
+        "model.shop.orders",
+        "model.shop.prices.v1",
+        "model.shop.prices.v2",
+        "model.shop.prices.v3",
+        "snapshot.shop.customers",
+    ]
+    named = OPERATIONS.nodes_named(PROJECT, ("countries", "orders", "countries"))
+    assert [found.unique_id for found in named] == ["seed.shop.countries", "model.shop.orders"]
+    assert OPERATIONS.arguments("schema_page", {}) == {"models": (), "path": ""}
+    assert OPERATIONS.arguments("schema_page", {"models": "orders"})["models"] == ("orders",)
+    with pytest.raises(OperationError) as error:
+        OPERATIONS.arguments("schema_page", {"models": []})
+    assert error.value.msg == (
+        "The argument `models` of `schema_page` is [], and has to be the name of a model, snapshot or seed, "
+        "or a list of names."
+    )

@@ -303,10 +303,9 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse_none
     def schema_page(self, nodes: list[NamedNode], path: str) -> Written:
         """Write a page that shows what the tables of nodes have been through; see ``SchemaPage``."""
-        target = Path(self.config.project_root, getattr(self.config, "project_target_path", "target"))
-        place = Path(self.config.project_root, path) if path else target / FILE_NAME
-        threads = getattr(self.config, "threads", None) or 1
-        return SchemaPage(self.catalogs, self.config.project_name, threads).write(nodes, place)
+        config = self.config
+        page = SchemaPage(self.catalogs, config.project_name, Path(config.project_root), config.threads)
+        return page.write(nodes, Path(path) if path else Path(config.target_path, FILE_NAME))
 
     @available.parse_none
     def restore_column(self, node: NamedNode, arguments: Mapping[str, Any], plan_only: bool) -> Restored:

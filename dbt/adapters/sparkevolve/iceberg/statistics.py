@@ -61,20 +61,28 @@ def statistics(table: Table) -> list[Statistic]:
 
 def _of_snapshot(snapshot: Snapshot) -> Iterator[Statistic]:
     summary = dict(snapshot.summary.additional_properties) if snapshot.summary is not None else {}
-    total = _number(summary, "total-records")
-    deleted = _number(summary, "total-position-deletes")
-    if total is not None and deleted is not None and _number(summary, "total-equality-deletes") == 0:
+    rows = rows_of(snapshot)
+    if rows is not None:
         label, exactness = "Row count", "Number of rows"
-        if deleted:
+        if _number(summary, "total-position-deletes"):
             label = "Approximate row count"
             exactness = "Rows in files, less those deleted: too few if compaction has left deletes behind"
-        yield Statistic("rows", label, max(total - deleted, 0), exactness)
+        yield Statistic("rows", label, rows, exactness)
     size = _number(summary, "total-files-size")
     if size is not None:
         yield Statistic("bytes", "Approximate size", size, "Bytes of the files of data and of deletes")
     files = _number(summary, "total-data-files")
     if files is not None:
         yield Statistic("files", "Data files", files, "Number of data files")
+
+
+def rows_of(snapshot: Snapshot) -> int | None:
+    """Return how many rows a snapshot has, as far as its summary tells; None if it does not."""
+    summary = dict(snapshot.summary.additional_properties) if snapshot.summary is not None else {}
+    total, deleted = _number(summary, "total-records"), _number(summary, "total-position-deletes")
+    if total is None or deleted is None or _number(summary, "total-equality-deletes") != 0:
+        return None
+    return max(total - deleted, 0)
 
 
 def _number(summary: dict[str, str], key: str) -> int | None:

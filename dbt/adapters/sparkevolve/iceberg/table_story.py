@@ -8,7 +8,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from dbt.adapters.sparkevolve.evolution.lanes import Lane, lanes
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
-from dbt.adapters.sparkevolve.iceberg.statistics import statistics
+from dbt.adapters.sparkevolve.iceberg.statistics import rows_of, statistics
 from dbt.adapters.sparkevolve.times import iso_of
 
 # Of a table with more, the newest are shown: a page has to open on a phone.
@@ -19,7 +19,8 @@ def table_story(table: Table) -> dict[str, Any]:
     """Return what is known of a table: ``facts``, ``versions``, ``lanes``, ``snapshots``, ``more_snapshots``.
 
     A version is a schema in the order in which it became the current one; ``by`` says who made it: a ``run``,
-    whoever created the table (``creation``), or somebody ``else``.
+    whoever created the table (``creation``), whoever described its columns and did nothing else to them
+    (``docs``), or somebody ``else``.
     """
     history = schema_history(table)
     by_id = {schema.schema_id: schema for schema in table.metadata.schemas}
@@ -37,14 +38,13 @@ def table_story(table: Table) -> dict[str, Any]:
 
 
 def _version(place: int, entry: dict[str, Any]) -> dict[str, Any]:
-    is_first = place == 0 and entry["schema_id"] == 0
     also = entry.get("shapes", [])
     padded = [*entry.get("padded", []), *(path for shape in also for path in shape["padded"])]
     return {
         "schema": entry["schema_id"],
         "at": entry["at"],
         "run": entry["invocation_id"],
-        "by": "run" if entry["invocation_id"] else "creation" if is_first else "else",
+        "by": _by(entry, is_first=place == 0 and entry["schema_id"] == 0),
         "current": entry["is_current"],
         "changes": entry["changes"],
         "columns": len(entry["columns"]),
@@ -53,6 +53,14 @@ def _version(place: int, entry: dict[str, Any]) -> dict[str, Any]:
             {"at": shape["at"], "run": shape["invocation_id"], "padded": shape["padded"]} for shape in also
         ],
     }
+
+
+def _by(entry: dict[str, Any], is_first: bool) -> str:
+    if entry["invocation_id"]:
+        return "run"
+    if is_first:
+        return "creation"
+    return "docs" if all(change.startswith("described ") for change in entry["changes"]) else "else"
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
@@ -86,11 +94,13 @@ def _snapshot(snapshot: Snapshot) -> dict[str, Any]:
         for name, key in (
             ("added", "added-records"),
             ("deleted", "deleted-records"),
-            ("rows", "total-records"),
             ("bytes", "total-files-size"),
         )
         if summary.get(key, "").isascii() and summary.get(key, "").isdigit()
     }
+    rows = rows_of(snapshot)
+    if rows is not None:
+        numbers["rows"] = rows
     return {
         # As text: JavaScript's numbers are too short for it.
         "id": str(snapshot.snapshot_id),

@@ -61,12 +61,14 @@ class SchemaPage:
     Args:
         catalogs: the catalogs of the profile.
         project: the name of the project.
+        folder: where the project is.
         threads: how many tables are read at once.
     """
 
-    def __init__(self, catalogs: Catalogs, project: str, threads: int) -> None:
+    def __init__(self, catalogs: Catalogs, project: str, folder: Path, threads: int) -> None:
         self._catalogs = catalogs
         self._project = project
+        self._folder = folder
         self._threads = max(1, threads)
         self._away: dict[str | None, str] = {}
 
@@ -75,7 +77,7 @@ class SchemaPage:
 
         Args:
             nodes: models, snapshots and seeds.
-            path: where.
+            path: where, from the project's folder.
 
         Raises:
             OperationError: it cannot be written there.
@@ -85,11 +87,12 @@ class SchemaPage:
             waiting = [threads.submit(copy_context().run, self.story, node) for node in nodes]
             stories = [one.result() for one in waiting]
         text = page(self._project, stories, iso(datetime.now(timezone.utc)))
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        place = self._folder / path
+        draft = place.with_name(f".{place.name}.{os.getpid()}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-            draft.replace(path)
+            draft.replace(place)
         except OSError as exc:
             draft.unlink(missing_ok=True)
             raise OperationError(

@@ -31,7 +31,7 @@
   };
   const time = (iso) => (iso ? `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC` : 'time not known');
   const who = (version) => version.by === 'run' ? `dbt run ${version.run}`
-    : version.by === 'creation' ? 'as the table was created' : 'not by a recorded run of dbt-sparkevolve';
+    : version.by === 'creation' ? 'as the table was created' : version.by === 'docs' ? 'descriptions only' : 'not by a recorded run of dbt-sparkevolve';
   const svg = (tag, attributes, ...children) => {
     const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -64,10 +64,17 @@
   document.addEventListener('scroll', scrolled, { capture: true, passive: true });
 
   const bullets = (texts) => el('ul', {}, ...texts.map((text) => el('li', {}, bdi(text))));
-  const aboutVersion = (version, texts) => [
+  const snapshotsOf = (model, version) => {
+    const found = model.snapshots.filter((snapshot) => snapshot.schema === version.schema);
+    if (!found.length) return null;
+    const rows = found[found.length - 1].rows;
+    return el('small', {}, `${plural(found.length, 'snapshot')} with it, the first ${found[0].id}`,
+      rows === undefined ? '' : `; then ${plural(rows, 'row')}`);
+  };
+  const aboutVersion = (model, version, texts) => [
     el('p', {}, el('strong', {}, `Schema ${version.schema}${version.current ? ', the current one' : ''}`)),
     texts.length ? bullets(texts.length > 8 ? [...texts.slice(0, 7), `and ${texts.length - 7} more`] : texts) : null,
-    el('small', {}, time(version.at)), el('small', {}, who(version)),
+    el('small', {}, time(version.at)), el('small', {}, who(version)), snapshotsOf(model, version),
     ...version.also.slice(0, 5).map((also) => el('small', {}, `also loaded from other columns since ${time(also.at)}, dbt run ${also.run}`)),
   ].filter(Boolean);
 
@@ -125,7 +132,7 @@
     isGone(lane) { return lane.spans[lane.spans.length - 1][1] !== this.n - 1; }
     at(place) { return `${((place + .5) / this.n) * 100}%`; }
     build() {
-      const step = this.n > 60 ? 30 : this.n > 16 ? 44 : 58;
+      const step = this.n > 60 ? 30 : this.n > 16 ? 44 : 80;
       const heads = el('div', { class: 'heads' }, el('div', { class: 'name' }, 'column'), el('div', { class: 'track' },
         ...this.model.versions.map((version, place) => this.head(version, place))));
       this.sheet = el('div', { class: 'sheet', style: { '--n': String(this.n), '--step': `${step}px` } }, heads,
@@ -140,10 +147,10 @@
     }
     head(version, place) {
       const label = this.n > 60 ? [el('b', {}, String(version.schema))]
-        : [el('b', {}, `#${version.schema}`), version.at ? version.at.slice(this.n > 16 ? 5 : 2, 10) : '?'];
+        : [el('b', {}, `#${version.schema}`), version.at ? version.at.slice(this.n > 16 ? 5 : 0, 10) : '?'];
       const button = el('button', { type: 'button', class: `head ${version.by}`, tabindex: '-1', style: { left: this.at(place) },
         'aria-label': `Schema ${version.schema}, ${time(version.at)}, ${who(version)}` }, ...label);
-      tells(button, () => aboutVersion(version, [...version.changes, ...version.padded.map((path) => `padded ${path}`)]));
+      tells(button, () => aboutVersion(this.model, version, [...version.changes, ...version.padded.map((path) => `padded ${path}`)]));
       return button;
     }
     row(lane) {
@@ -174,7 +181,7 @@
         'data-kinds': sorted.map(([name]) => name).join(' '),
         'aria-label': `${texts.join('; ')}. Schema ${version.schema}, ${time(version.at)}, ${who(version)}` },
         KINDS[kind][0], sorted.length > 1 ? el('i', { 'aria-hidden': 'true' }, String(sorted.length)) : null);
-      tells(button, () => aboutVersion(version, texts));
+      tells(button, () => aboutVersion(this.model, version, texts));
       return button;
     }
     fold(lane, isOpen) {
