@@ -30,7 +30,12 @@ setup(
     packages=find_namespace_packages(include=["dbt", "dbt.*"]),
     package_data={
         "dbt.adapters.sparkevolve": ["py.typed"],
-        "dbt.include.sparkevolve": ["dbt_project.yml", "profile_template.yml", "macros/**/*.sql", "page/page.*"],
+        "dbt.include.sparkevolve": [
+            "dbt_project.yml",
+            "profile_template.yml",
+            "macros/**/*.sql",
+            "page/page.*",
+        ],
     },
     install_requires=[
         "dbt-core>=1.11.2,<2",
