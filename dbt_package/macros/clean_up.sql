@@ -7,7 +7,6 @@
   {% if execute and target.type == 'spark' %}
     {% do sparkevolve.drop_staged_of_failed(results) %}
     {% do sparkevolve.restore_overwrite_mode(results) %}
-    {% do sparkevolve.warn_of_retry(results) %}
   {% endif %}
   {% do return('') %}
 {% endmacro %}
@@ -25,21 +24,6 @@
           {% do sparkevolve.drop_staged(relation) %}
         {% endif %}
       {% endfor %}
-    {% endif %}
-  {% endfor %}
-{% endmacro %}
-
-
-{# A full refresh of a microbatch model that has failed half-way: `dbt retry` runs the first of the batches that are left as
-   a full refresh again, and does not say that it is one that goes on. #}
-{% macro warn_of_retry(results) %}
-  {% for result in results if result.status | string == 'partial success' %}
-    {% set config = result.node.config %}
-    {% if flags.FULL_REFRESH or config.get('full_refresh') %}
-      {% do exceptions.warn(
-        'The full refresh of ' ~ result.node.unique_id ~ ' has failed half-way. Run it again as a whole, and not with '
-        ~ '`dbt retry`, whose first batch would replace those that are loaded.'
-      ) %}
     {% endif %}
   {% endfor %}
 {% endmacro %}

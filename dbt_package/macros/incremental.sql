@@ -3,7 +3,7 @@
   {% if sparkevolve.variable_is_on('sparkevolve_plan_only') %}
     {% do return(sparkevolve.plan_only()) %}
   {% endif %}
-  {% set full_refresh = should_full_refresh() %}
+  {% set full_refresh = sparkevolve.is_full_refresh() %}
   {% set settings = sparkevolve.incremental_settings(full_refresh) %}
   {% set target_relation = this.incorporate(type='table') %}
   {% do sparkevolve.freezes_schema() %}
@@ -29,6 +29,34 @@
   {% do sparkevolve.tell_of_not_null(target_relation) %}
   {% do run_hooks(post_hooks) %}
   {% do return({'relations': [target_relation]}) %}
+{% endmacro %}
+
+
+{# Whether this node replaces all rows. Of a microbatch model it is the first batch that does, and `dbt retry` has dbt run
+   the first of those that are left as if it was that one, though the others are loaded. Since dbt tries a model again as a
+   whole when its very first batch has failed, a batch that begins elsewhere than the run has to begin goes on. #}
+{% macro is_full_refresh() %}
+  {% if not should_full_refresh() %}
+    {% do return(false) %}
+  {% endif %}
+  {% set start = config.get('__dbt_internal_microbatch_event_time_start') %}
+  {% set first = sparkevolve.first_moment() %}
+  {% if start is none or first is none or not dbt_version.startswith('1.') %}
+    {% do return(true) %}
+  {% endif %}
+  {% set formats = {'hour': '%Y-%m-%d %H', 'day': '%Y-%m-%d', 'month': '%Y-%m', 'year': '%Y'} %}
+  {% set format = formats[config.get('batch_size') | string | lower] %}
+  {% do return(start.strftime(format) == first.strftime(format)) %}
+{% endmacro %}
+
+
+{# The moment that the first batch of a full refresh has to hold: dbt looks at the same places, in this order. #}
+{% macro first_moment() %}
+  {% set given = invocation_args_dict %}
+  {% set moment = given.sample.start if given.get('sample') else given.get('event_time_start') or config.get('begin') %}
+  {% do return(
+    modules.datetime.datetime.fromisoformat(moment | replace('Z', '+00:00')) if moment is string else moment
+  ) %}
 {% endmacro %}
 
 

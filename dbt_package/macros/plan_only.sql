@@ -1,7 +1,7 @@
 {# `dbt run --vars 'sparkevolve_plan_only: true'`: say what would happen to each incremental model, change nothing. No rows
    are computed, so a plan assumes that no NULL arrives for a NOT NULL column. Hooks do not run. #}
 {% macro plan_only() %}
-  {% set full_refresh = should_full_refresh() %}
+  {% set full_refresh = sparkevolve.is_full_refresh() %}
   {% set settings = sparkevolve.incremental_settings(full_refresh) %}
   {% set target_relation = this.incorporate(type='table') %}
   {% do sparkevolve.warn_of_settings() %}

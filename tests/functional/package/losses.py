@@ -63,11 +63,6 @@ _TESTS = {
         "test_a_reserved_branch_gets_the_rows": _WAP,
         "test_rows_that_are_kept_apart_are_refused": _WAP,
     },
-    "strategies/test_what_batches_remove.py": {
-        "test_a_full_refresh_that_is_retried_leaves_what_it_has_loaded": (
-            "`dbt retry` of a full refresh of a microbatch model that failed half-way"
-        ),
-    },
     "strategies/test_statements.py": {
         "test_a_staged_batch_that_is_gone_is_no_batch_without_columns": _TEXTS,
         "test_one_statement_in_one_call": _TEXTS,
