@@ -209,7 +209,8 @@
 
 
 {# How many `rows` a staged batch has, and which columns (folded names) hold no NULL, of those where it matters: of the
-   key, and of those that are NOT NULL in the table. Of a microbatch also how many are `outside` of its window, and the
+   key, and of those that are NOT NULL in the table; in which columns of the key there are `odd_uuids`, as they may be told
+   from uuids in their one form. Of a microbatch also how many are `outside` of its window, and the
    `first` and `last` event time, as text. #}
 {% macro measure(staged, table, query, settings) %}
   {% set required = table.fields | selectattr('required') | map(attribute='name') | map('lower') | list %}
@@ -225,6 +226,15 @@
       'cast(count_if(DBT_INTERNAL_DEST.' ~ sparkevolve.quote(field.name) ~ ' is null) as string)'
     ) %}
   {% endfor %}
+  {% set texts = [] %}
+  {% for field in query.fields if field.name | lower in settings.unique_key | map('lower') and field.type.text == 'string' %}
+    {% set value = 'DBT_INTERNAL_DEST.' ~ sparkevolve.quote(field.name) %}
+    {% do texts.append(field.name | lower) %}
+    {% do counts.append(
+      'cast(count_if(length(' ~ value ~ ') <= 36 and ' ~ value ~ " rlike '^[0-9a-fA-F]+(-[0-9a-fA-F]+){4}$' and not "
+      ~ value ~ " rlike '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$') as string)"
+    ) %}
+  {% endfor %}
   {% set window = sparkevolve.window_measures(table.fields, query.fields, settings) %}
   {% set row = sparkevolve.rows(
     'select ' ~ (counts + window) | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_DEST'
@@ -235,11 +245,39 @@
       {% do without_null.append(name) %}
     {% endif %}
   {% endfor %}
+  {% set odd_uuids = [] %}
+  {% for name in texts %}
+    {% if row[loop.index + counted | length] != '0' %}
+      {% do odd_uuids.append(name) %}
+    {% endif %}
+  {% endfor %}
   {% set at = counts | length %}
   {% do return({
-    'rows': row[0] | int, 'columns_without_null': without_null, 'outside': row[at] | int if window else 0,
-    'first': row[at + 1] if window else none, 'last': row[at + 2] if window else none
+    'rows': row[0] | int, 'columns_without_null': without_null, 'odd_uuids': odd_uuids,
+    'outside': row[at] | int if window else 0, 'first': row[at + 1] if window else none, 'last': row[at + 2] if window else none
   }) %}
+{% endmacro %}
+
+
+{# Have keys that are uuids in the table, and in another form in the batch, written and compared in the form that Iceberg
+   stores. To Spark such a column is a string like any other, but for filters by what is no uuid: Iceberg's reader takes
+   them over if the column is a string, and cannot if it is a uuid. What cannot be told counts as a string. #}
+{% macro compare_uuids(target, table, plan, batch) %}
+  {% set known = sparkevolve.siblings(table.fields) %}
+  {% for column in plan.columns if column.name | lower in batch.odd_uuids and column.name | lower in known %}
+    {% if known[column.name | lower].type.text == 'string' and column.projection.kind == 'keep' %}
+      {% set name, lowest, lines = sparkevolve.quote(column.name), '00000000-0000-0000-0000-000000000000', [] %}
+      {% for row in sparkevolve.rows(
+        'explain select * from ' ~ target ~ ' where ' ~ name ~ " >= '" ~ lowest ~ "' and " ~ name ~ " <= 'no uuid'"
+      ) %}
+        {% do lines.append(row[0]) %}
+      {% endfor %}
+      {% set filters = modules.re.search('filters=([^\n]*)', lines | join('\n')) %}
+      {% if filters and lowest in filters.group(1) and 'no uuid' not in filters.group(1) %}
+        {% do column.update({'projection': {'kind': 'uuid', 'path': name}}) %}
+      {% endif %}
+    {% endif %}
+  {% endfor %}
 {% endmacro %}
 
 
@@ -312,6 +350,7 @@
       {% do sparkevolve.drop_staged(staged) %}
       {% do sparkevolve.refuse(target, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
     {% endif %}
+    {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
     {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
     {% for sql in sparkevolve.change_statements(target, plan.changes) %}
       {% do sparkevolve.run_statement(sql, 'evolve') %}

@@ -1,7 +1,7 @@
 {# How each column of the refreshed list gets its value from the staged batch.
 
    A projection is a small tree that mirrors the type, a mapping with its `kind`: `keep` takes the value as it is, `cast`
-   casts it up to the wider `type`, `pad` writes the previous value, or NULL, of a `type`; `struct` has `members`, each
+   casts it up to the wider `type`, `uuid` writes the one form of a uuid, `pad` writes the previous value, or NULL, of a `type`; `struct` has `members`, each
    with its `name` in the table, its `source` in the staged struct, and its `projection`; `array` and `map` have the
    projection of what is `within`. Nested values are rebuilt by name: Spark would write the fields of a struct by
    position, and so swap them without an error. #}
@@ -14,6 +14,13 @@
     {% do return(value) %}
   {% elif projection.kind == 'cast' %}
     {% do return('CAST(' ~ value ~ ' AS ' ~ projection.type ~ ')') %}
+  {% elif projection.kind == 'uuid' %}
+    {% set text = sparkevolve.text_literal('Column ' ~ projection.path ~ ' is uuid in the table, and the model returns: ') %}
+    {% do return(
+      'IF(' ~ value ~ ' IS NULL OR length(' ~ value ~ ') = 36 AND ' ~ value
+      ~ " RLIKE '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}', lower(" ~ value ~ '), raise_error(concat('
+      ~ text ~ ', ' ~ value ~ ')))'
+    ) %}
   {% elif projection.kind == 'pad' %}
     {% do return('CAST(NULL AS ' ~ projection.type ~ ')' if previous is none else previous) %}
   {% elif projection.kind == 'array' %}

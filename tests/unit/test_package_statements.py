@@ -14,7 +14,7 @@ from pyiceberg.types import DateType, IntegerType, LongType, NestedField, String
 
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.projection import AsUuid, ProjectedColumn
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes
 from dbt.adapters.sparkevolve.sql import audit_queries, branch_statements, dml
 from dbt.adapters.sparkevolve.sql.alterations import alter_columns
@@ -38,6 +38,12 @@ def both_columns(table: Schema, batch: Schema) -> tuple[tuple[ProjectedColumn, .
     )
     assert not by_adapter.refusals
     return by_adapter.columns, by_package["columns"]
+
+
+@pytest.mark.parametrize("path", ["`u`", "`it's`"])
+def test_a_uuid_is_written_as_the_adapter_does(path: str) -> None:
+    by_package = PURE.render_projection({"kind": "uuid", "path": path}, "S.`u`")
+    assert by_package == normal(AsUuid(path).render("S.`u`"))
 
 
 @st.composite

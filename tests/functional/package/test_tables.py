@@ -1,8 +1,13 @@
 """Tables of format version 3, of older partitions, without branches, and of the adapter."""
 
+import uuid
 from typing import Any
 
+import pyarrow
 import yaml
+from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType, UUIDType
 
 from tests.functional.harness import Scenario
 
@@ -29,6 +34,37 @@ def test_a_table_of_format_version_3_evolves(project: Scenario) -> None:
         (2, None, "variant", "[1]"),
         (3, None, "variant", '{"a":null}'),
     ]
+
+
+def test_a_key_is_the_same_in_each_way_to_write_a_uuid(project: Scenario, lake: Catalog) -> None:
+    """Where Iceberg has a uuid: texts in other columns that look like one stay what they are."""
+    one, two = uuid.UUID(int=10 << 124), uuid.UUID(int=11 << 124)
+    models: dict[str, dict[str, Any]] = {
+        "replaced": {},
+        "kept": {"removed_columns": "keep"},
+        "merged": {"incremental_strategy": "merge"},
+    }
+    project.sql(f"create schema if not exists lake.{project.schema}")
+    for name, config in models.items():
+        u = NestedField(1, "u", UUIDType(), required=name == "kept")
+        schema = Schema(u, NestedField(2, "t", StringType(), required=False))
+        table = lake.create_table((project.schema, name), schema, properties={"format-version": "2"})
+        rows = {"u": pyarrow.array([one.bytes], pyarrow.uuid()), "t": ["AAAAAAAA-1-1-1-1"]}
+        table.append(pyarrow.table(rows, schema.as_arrow()))
+        keys = ["t", "u"] if name == "merged" else "u"
+        first = f"select '{str(one).upper()}' as u, 'AAAAAAAA-1-1-1-1' as t, 1 as n"
+        project.model(
+            f"{first} union all select '{two}', 'b', 2", name, **{**ADDS, **config, "unique_key": keys}
+        )
+    run = project.run("--select", *models)
+    for name in models:
+        assert project.rows(name) == [(one, "AAAAAAAA-1-1-1-1", 1), (two, "b", 2)], name
+        assert project.types(name) == {"u": "uuid", "t": "string", "n": "int"}
+    assert run.log.count("no uuid") == 4
+    project.model("select 'A-1-1-1-1' as u, 'c' as t", "replaced", **ADDS, unique_key="u")
+    run = project.fail("--select", "replaced")
+    assert "Column `u` is uuid in the table, and the model returns: A-1-1-1-1" in run.message
+    assert project.rows("replaced") == [(one, "AAAAAAAA-1-1-1-1", 1), (two, "b", 2)]
 
 
 def test_descriptions_are_stored_once(project: Scenario) -> None:
