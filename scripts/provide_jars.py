@@ -7,5 +7,5 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, reso
 from dbt.adapters.sparkevolve.spark.session import SESSIONS
 
 with tempfile.TemporaryDirectory() as folder:
-    drivers = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
+    drivers = {"spark.jars.packages": ",".join(dict.fromkeys(JDBC_DRIVERS.values()))}
     SESSIONS.get(resolve("lake", {}, Path(folder)), drivers, {}, Path(folder)).stop()

@@ -20,6 +20,7 @@ from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift
 from tests.functional.intruders import intrude as intrude
 from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
+from tests.functional.mysql import MariaDb
 from tests.functional.package.losses import why_skipped
 from tests.functional.package.projects import package_project, target_of_stock
 from tests.functional.postgres import Postgres
@@ -35,7 +36,7 @@ FAST = {
     "spark.driver.memory": "2g",
 }
 # One Spark serves all tests of a process, whichever begins, and some have a catalog of their own.
-DRIVERS = {"spark.jars.packages": ",".join(JDBC_DRIVERS.values())}
+DRIVERS = {"spark.jars.packages": ",".join(dict.fromkeys(JDBC_DRIVERS.values()))}
 # No statement runs long enough to win back what Java's second compiler and a parallel collector take: with
 # them, they use more of a processor than Spark's own threads.
 SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
@@ -127,6 +128,14 @@ def running_catalog(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             pytest.skip("needs a PostgreSQL server's programs")
         with Postgres() as postgres:
             yield {**sql, "uri": postgres.uri}
+    elif kind == "mysql":
+        if MariaDb.programs() is None:
+            pytest.skip(
+                "needs a MariaDB server's programs (Debian: mariadb-server-core, mariadb-client-core)"
+            )
+        pytest.importorskip("pymysql", reason="needs PyMySQL: pip install pymysql")
+        with MariaDb() as mariadb:
+            yield {**sql, "uri": mariadb.uri}
     else:
         yield {**sql, "uri": f"sqlite:///{folder}/catalog.db"}
 
@@ -274,7 +283,9 @@ def rest_server(
         yield server
 
 
-@pytest.fixture(scope="session", params=["rest", "postgresql"])
+@pytest.fixture(
+    scope="session", params=["rest", "postgresql", pytest.param("mysql", marks=pytest.mark.servers)]
+)
 def server_properties(
     request: pytest.FixtureRequest,
     method: str,

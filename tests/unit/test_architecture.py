@@ -4,6 +4,7 @@ import ast
 import glob
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import get_type_hints
 
@@ -290,6 +291,27 @@ def test_what_tests_import_from_each_other_is_there() -> None:
         if alias.name not in defined(ROOT / f"{str(node.module).replace('.', '/')}.py")
     ]
     assert missing == []
+
+
+def test_what_programs_beside_the_package_import_of_it_is_there() -> None:
+    """No test runs the benchmarks, and few of the scripts."""
+    files = [path for folder in ("benchmarks", "scripts", "integration_tests") for path in files_of(folder)]
+    assert len(files) > 5
+    imported = {
+        (path.name, str(node.module), alias.name)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and within(str(node.module), "dbt.adapters.sparkevolve")
+        for alias in node.names
+    }
+    assert ("worker.py", "dbt.adapters.sparkevolve.iceberg.catalog_settings", "resolve") in imported
+    missing = [each for each in sorted(imported) if not hasattr(import_module(each[1]), each[2])]
+    assert missing == []
+
+
+def files_of(folder: str) -> list[Path]:
+    """Return the Python files right in a folder of the project."""
+    return sorted((ROOT / folder).glob("*.py"))
 
 
 def defined(path: Path) -> set[str]:

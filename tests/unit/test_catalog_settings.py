@@ -1,6 +1,7 @@
 """One statement of a catalog, said to PyIceberg and to Spark."""
 
 import sqlite3
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 
 BASE = Path("/project")
@@ -233,8 +235,84 @@ def test_a_socket_is_refused(host: str) -> None:
 
 
 def test_a_sql_catalog_in_another_database_is_refused() -> None:
-    assert refused({"type": "sql", "uri": "mysql+pymysql://me:hidden@h/d"}) == (
-        "The SQL catalog `lake` is in mysql, and Spark and PyIceberg can share one in: sqlite, postgresql."
+    assert refused({"type": "sql", "uri": "mssql+pymssql://me:hidden@h/d"}) == (
+        "The SQL catalog `lake` is in mssql, and Spark and PyIceberg can share one in: sqlite, postgresql, "
+        "mysql, mariadb."
+    )
+
+
+def test_a_mysql_catalog_is_mapped_with_its_password_apart_from_the_url() -> None:
+    uri = "mysql+pymysql://me:p%40ss@db.host/lake"
+    settings = resolve("lake", {"type": "sql", "uri": uri, "warehouse": "s3://b/w"}, BASE)
+    assert settings.pyiceberg["uri"] == uri
+    assert spark(settings) == {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        "type": "jdbc",
+        "cache-enabled": "false",
+        "uri": "jdbc:mariadb://db.host:3306/lake",
+        "warehouse": "s3://b/w",
+        "jdbc.schema-version": "V1",
+        "jdbc.user": "me",
+        "jdbc.password": "p@ss",
+    }
+    assert settings.packages == ("org.mariadb.jdbc:mariadb-java-client:3.5.6",)
+    assert "p@ss" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("uri", "address"),
+    [
+        ("mysql+mysqldb:///lake", "localhost:3306/lake"),
+        ("mariadb+pymysql://[::1]:3307/my lake", "[::1]:3307/my%20lake"),
+        ("mysql://h/lake?charset=utf8mb4&connect_timeout=5", "h:3306/lake?connectTimeout=5000"),
+        ("mysql://h/lake?read_timeout=30", "h:3306/lake?socketTimeout=30000"),
+        ("mysql://h/lake?ssl_ca=/c/ca.pem", "h:3306/lake?sslMode=verify-full&serverSslCert=/c/ca.pem"),
+        (
+            "mysql://h/lake?ssl_ca=/ca&ssl_check_hostname=false",
+            "h:3306/lake?sslMode=verify-ca&serverSslCert=/ca",
+        ),
+        ("mysql://h/lake?ssl_mode=DISABLED", "h:3306/lake?sslMode=disable"),
+        ("mysql://h/lake?ssl_mode=REQUIRED", "h:3306/lake?sslMode=trust"),
+        ("mysql://h/lake?ssl_mode=VERIFY_CA&ssl_ca=/ca", "h:3306/lake?sslMode=verify-ca&serverSslCert=/ca"),
+    ],
+)
+def test_an_address_of_mysql_is_said_to_java(uri: str, address: str) -> None:
+    settings = resolve("lake", {"type": "sql", "uri": uri}, BASE)
+    assert spark(settings)["uri"] == f"jdbc:mariadb://{address}"
+    assert settings.differences == ""
+
+
+def test_what_java_s_driver_of_mysql_lacks_is_named() -> None:
+    uri = "mysql://h/lake?write_timeout=5&ssl_mode=PREFERRED&connect_timeout=soon"
+    settings = resolve("lake", {"type": "sql", "uri": uri}, BASE)
+    assert spark(settings)["uri"] == "jdbc:mariadb://h:3306/lake"
+    assert settings.tuning == (
+        "`write_timeout` in `uri`",
+        "`ssl_mode` in `uri`",
+        "`connect_timeout` in `uri`",
+    )
+    uri = "mysql://h/lake?ssl_ca=/ca&ssl_cert=/c&ssl_key=/k"
+    with pytest.raises(
+        ProfileError, match=r"Spark has nothing for `ssl_cert` in `uri`, `ssl_key` in `uri`\."
+    ):
+        resolve("lake", {"type": "sql", "uri": uri}, BASE).check()
+    assert refused({"type": "sql", "uri": "mysql://me:hidden@/lake?unix_socket=/run/mysqld.sock"}) == (
+        "`uri` of the SQL catalog `lake` names the Unix socket /run/mysqld.sock, and Spark's driver of MySQL "
+        "connects to hosts only. Name the host and the port on which the server listens."
+    )
+
+
+def test_a_driver_of_python_that_is_not_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "MySQLdb", None)
+    settings = resolve("lake", {"type": "sql", "uri": "mysql://me:hidden@h/d"}, tmp_path)
+    with pytest.raises(ProfileError) as raised:
+        IcebergCatalog(settings).check()
+    assert raised.value.msg == (
+        "`catalog_properties` of the catalog `lake` cannot be opened: Python has no module `MySQLdb`, by "
+        "which `uri` is reached. Install it (`pip install 'dbt-sparkevolve[postgresql]'` brings psycopg2, "
+        "`[mysql]` brings PyMySQL), or name another driver in `uri`, such as mysql+pymysql://…"
     )
 
 
@@ -346,7 +424,8 @@ def test_an_unknown_type_is_refused_with_those_that_work(properties: dict[str, o
     "uri",
     [
         "postgres//me:hidden@host/db",
-        "mysql://me:hidden@host/db",
+        "mssql://me:hidden@host/db",
+        "mysql://me:hidden@host/db?unix_socket=/s",
         "sqlite://me:hidden@host/:memory:",
         "postgresql://me:p@ss:hidden@host/db",
         "postgresql://me:hidden@host:port/db",

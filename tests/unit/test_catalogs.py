@@ -114,9 +114,9 @@ def relation(database: str | None, name: str = "t") -> SparkEvolveRelation:
         ),
         ({"o": {"type": "sql", "uri": "nonsense"}}, "catalogs.o", "`catalogs.o` needs a SQLAlchemy URL"),
         (
-            {"o": {"type": "sql", "uri": f"mysql://me:{SECRET}@h/db"}},
+            {"o": {"type": "sql", "uri": f"mssql://me:{SECRET}@h/db"}},
             "catalogs.o",
-            "The SQL catalog `o` is in mysql",
+            "The SQL catalog `o` is in mssql",
         ),
     ],
 )

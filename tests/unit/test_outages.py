@@ -118,6 +118,7 @@ def test_a_catalog_that_hides_a_schema_is_there(
     ("given", "text"),
     [
         ({"uri": f"postgresql+psycopg2://me:{SECRET}@h/lake"}, "h:5432"),
+        ({"uri": f"mysql+pymysql://me:{SECRET}@h/lake"}, "h:3306"),
         ({"uri": f"https://me:{SECRET}@h/x?token={SECRET}"}, "h:443"),
         ({"uri": "thrift://h"}, "h:9083"),
         ({"uri": "http://[::1]:8181/c"}, "::1:8181"),

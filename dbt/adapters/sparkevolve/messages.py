@@ -268,6 +268,8 @@ _MAY_BE_OUTAGE = {
     "sqlalchemy.OperationalError",
     "sqlalchemy.InterfaceError",
     "psycopg2.OperationalError",
+    "pymysql.OperationalError",
+    "MySQLdb.OperationalError",
     "thrift.TTransportException",
     "botocore.HTTPClientError",
 }
@@ -276,8 +278,8 @@ _MAY_BE_OUTAGE = {
 def outage(exc: BaseException) -> str | None:
     """Return why a catalog could not be reached, in a few words; None if it was reached.
 
-    Knows the clients that PyIceberg 0.12 has for its catalogs: requests, SQLAlchemy with psycopg2 or SQLite,
-    Thrift, botocore.
+    Knows the clients that PyIceberg 0.12 has for its catalogs: requests, SQLAlchemy with psycopg2, PyMySQL,
+    mysqlclient or SQLite, Thrift, botocore.
     """
     for part in _chain(exc):
         answer = getattr(part, "response", None)

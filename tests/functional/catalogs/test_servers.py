@@ -1,4 +1,4 @@
-"""Catalogs that are servers: Iceberg's own REST server, and PostgreSQL."""
+"""Catalogs that are servers: Iceberg's own REST server, PostgreSQL and MariaDB."""
 
 import re
 from typing import Any
@@ -75,8 +75,11 @@ def test_defaults_are_stored_by_the_server_or_in_spark(server_scenario: Scenario
 def test_other_writers_are_met_at_each_commit(
     server_scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each writer comes between our last look at the table and our commit, which the catalog refuses."""
-    scenario = server_scenario
+    meet_other_writers(server_scenario, monkeypatch)
+
+
+def meet_other_writers(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each writer come between our last look at the table and our commit, which the catalog refuses."""
     scenario.model("select 1 as id, 10 as v")
     scenario.run()
     scenario.model("select 1 as id, 11 as v, 'n' as n")

@@ -14,6 +14,7 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchPropertyException,
     NoSuchTableError,
+    NotInstalledError,
     ValidationError,
 )
 from pyiceberg.table import Table
@@ -30,6 +31,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.metastore import guard
+from dbt.adapters.sparkevolve.iceberg.mysql import collation_of_names
 from dbt.adapters.sparkevolve.iceberg.newer_format import (
     CommitsInSpark,
     commits_in_spark,
@@ -130,7 +132,28 @@ class CatalogAccess:
                     f"The environment has {name}, which the library below PyIceberg takes before "
                     f"`ssl.cabundle` of the catalog `{settings.name}`. Unset it, or name that file in it too."
                 )
-        return AVAILABLE_CATALOGS[CatalogType(settings.kind)](settings.name, dict(settings.pyiceberg))
+        try:
+            found = AVAILABLE_CATALOGS[CatalogType(settings.kind)](settings.name, dict(settings.pyiceberg))
+        except (ModuleNotFoundError, NotInstalledError) as exc:
+            # PyIceberg says of any module of a SQL catalog that SQLAlchemy is not installed.
+            missing = exc if isinstance(exc, ModuleNotFoundError) else exc.__cause__ or exc.__context__
+            if settings.kind != "sql" or not isinstance(missing, ModuleNotFoundError):
+                raise
+            raise settings.place.error(
+                f"cannot be opened: Python has no module `{missing.name}`, by which `uri` is reached. "
+                "Install it (`pip install 'dbt-sparkevolve[postgresql]'` brings psycopg2, `[mysql]` brings "
+                "PyMySQL), or name another driver in `uri`, such as mysql+pymysql://…"
+            ) from exc
+        collation = collation_of_names(getattr(found, "engine", None))
+        if collation is not None:
+            raise settings.place.error(
+                f"cannot be shared: its database compares names by the collation {collation}, for which "
+                "different names are one, so that a table would be found under the name of another. Make the "
+                "database with a collation that ends with _bin (ALTER DATABASE … COLLATE utf8mb4_bin), and "
+                "convert iceberg_tables and iceberg_namespace_properties in it (ALTER TABLE … CONVERT TO "
+                "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin). Nothing was built."
+            )
+        return found
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.

@@ -12,7 +12,7 @@ from sqlalchemy.exc import ArgumentError
 
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
-from dbt.adapters.sparkevolve.iceberg import embedded
+from dbt.adapters.sparkevolve.iceberg import embedded, mysql, postgresql
 from dbt.adapters.sparkevolve.iceberg.capabilities import SKIPS_NAMES, Kind, kind_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     MAPPINGS,
@@ -20,8 +20,8 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     SPARK_ALONE,
     near_miss,
 )
+from dbt.adapters.sparkevolve.iceberg.jdbc import SocketAddressError
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
-from dbt.adapters.sparkevolve.iceberg.postgresql import SocketAddressError, jdbc_address
 from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
@@ -40,7 +40,14 @@ _SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
 JDBC_DRIVERS = {
     "sqlite": "org.xerial:sqlite-jdbc:3.50.3.0",
     "postgresql": "org.postgresql:postgresql:42.7.7",
+    # MariaDB's driver reads certificates in PEM format, and speaks to MySQL's servers too.
+    **dict.fromkeys(mysql.DIALECTS, "org.mariadb.jdbc:mariadb-java-client:3.5.6"),
 }
+_ADDRESSES = {
+    "postgresql": postgresql.jdbc_address,
+    **dict.fromkeys(mysql.DIALECTS, mysql.jdbc_address),
+}
+_TITLES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
 
 @dataclass(frozen=True)
@@ -373,12 +380,13 @@ def _sql(place: Place, given: dict[str, str], *, is_embedded: bool = False) -> C
         jdbc["jdbc.busy_timeout"] = str(BUSY_SECONDS * 1000)
     else:
         try:
-            address = jdbc_address(url)
+            address = _ADDRESSES[database](url)
         except SocketAddressError as exc:
             raise ProfileError(
                 place.setting,
                 f"`uri` of the SQL catalog `{name}` names the Unix socket {exc.path}, and Spark's driver of "
-                "PostgreSQL connects to hosts only. Name the host and the port on which the server listens.",
+                f"{_TITLES[database]} connects to hosts only. Name the host and the port on which the server "
+                "listens.",
             ) from None
         uri = address.url
         if address.user:
@@ -386,6 +394,7 @@ def _sql(place: Place, given: dict[str, str], *, is_embedded: bool = False) -> C
         if address.password:
             jdbc["jdbc.password"] = address.password
         translation.tuning += [f"`{parameter}` in `uri`" for parameter in address.lacking]
+        translation.lacking_spark += [f"`{parameter}` in `uri`" for parameter in address.denied]
     translation.spark = {**translation.spark, "uri": uri, **jdbc}
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)

@@ -19,7 +19,14 @@ logger = AdapterLogger("SparkEvolve")
 Result = TypeVar("Result")
 
 LONGEST_PAUSE_SECONDS = 2.0
-_DEFAULT_PORTS = {"postgresql": 5432, "http": 80, "https": 443, "thrift": 9083}
+_DEFAULT_PORTS = {
+    "postgresql": 5432,
+    "mysql": 3306,
+    "mariadb": 3306,
+    "http": 80,
+    "https": 443,
+    "thrift": 9083,
+}
 
 
 class Watch:

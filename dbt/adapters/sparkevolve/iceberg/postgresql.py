@@ -1,10 +1,11 @@
 """One address of a PostgreSQL server, as SQLAlchemy's drivers take it, said to Java's; pure."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from urllib.parse import quote, urlencode
 
 from sqlalchemy.engine import URL
+
+from dbt.adapters.sparkevolve.iceberg.jdbc import JdbcAddress, SocketAddressError, bracketed
 
 # A parameter of libpq -> that of Java's driver.
 _NAMES = {
@@ -42,35 +43,6 @@ _PARTS = ("host", "port", "user", "password", "dbname", "client_encoding")
 _DEFAULT_PORT = "5432"
 
 
-class SocketAddressError(ValueError):
-    """The address is a Unix socket, to which Java's driver does not connect.
-
-    Attributes:
-        path: of the socket.
-    """
-
-    def __init__(self, path: str) -> None:
-        super().__init__(path)
-        self.path = path
-
-
-@dataclass(frozen=True)
-class JdbcAddress:
-    """The address for Java.
-
-    Attributes:
-        url: without user and password.
-        user: empty for none.
-        password: empty for none.
-        lacking: parameters that Java's driver has nothing for.
-    """
-
-    url: str
-    user: str = ""
-    password: str = field(default="", repr=False)
-    lacking: Sequence[str] = ()
-
-
 def jdbc_address(url: URL) -> JdbcAddress:
     """Return what Java's driver needs to reach the server that ``url`` names.
 
@@ -100,7 +72,7 @@ def jdbc_address(url: URL) -> JdbcAddress:
 def _hosts(url: URL, query: dict[str, str]) -> Iterator[str]:
     """Yield each host and its port; those of the query, which libpq prefers, may be several."""
     if "host" not in query:
-        yield f"{_bracketed(url.host or 'localhost')}:{url.port or query.get('port', _DEFAULT_PORT)}"
+        yield f"{bracketed(url.host or 'localhost')}:{url.port or query.get('port', _DEFAULT_PORT)}"
         return
     ports = query.get("port", str(url.port or _DEFAULT_PORT)).split(",")
     hosts = query["host"].split(",")
@@ -108,7 +80,7 @@ def _hosts(url: URL, query: dict[str, str]) -> Iterator[str]:
         if host.startswith(("/", "@")):
             raise SocketAddressError(host)
         name, port = _host_and_port(host)
-        yield f"{_bracketed(name or 'localhost')}:{port or ports[number if len(ports) == len(hosts) else 0]}"
+        yield f"{bracketed(name or 'localhost')}:{port or ports[number if len(ports) == len(hosts) else 0]}"
 
 
 def _host_and_port(host: str) -> tuple[str, str]:
@@ -117,7 +89,3 @@ def _host_and_port(host: str) -> tuple[str, str]:
         name, _, port = host[1:].partition("]")
         return name, port.removeprefix(":")
     return (host, "") if host.count(":") != 1 else (host.partition(":")[0], host.partition(":")[2])
-
-
-def _bracketed(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
