@@ -175,6 +175,11 @@ class Position:
         """Return this position with the note that a full refresh is about to replace all rows."""
         return replace(self, refreshes=(*self.refreshes, Refresh(snapshot, base))[-_MOST_TRIED:])
 
+    @property
+    def unnoted(self) -> "Position":
+        """The same position without what was noted of what may have come since."""
+        return replace(self, tried=(), refreshes=())
+
     def settled(self, head: int | None, was_published: WasPublished) -> "Position | None":
         """Return the position as it is, whichever of the snapshots that were noted was published.
 

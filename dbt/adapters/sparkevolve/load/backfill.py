@@ -37,6 +37,7 @@ from dbt.adapters.sparkevolve.load.backfill_batch import (
 )
 from dbt.adapters.sparkevolve.load.backfill_checks import BackfillChecks, checked_value
 from dbt.adapters.sparkevolve.load.backfill_plan import Batching, batching, column_to_fill
+from dbt.adapters.sparkevolve.load.backfill_positions import Positions
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -95,6 +96,7 @@ class Backfill:
             given.only_null,
             self._batching.identities,
         )
+        self._positions = Positions(catalog, self._request, self._field_id)
         # The head of the table when its batches were counted, or after the last one that was published here.
         self._counted_at: int | None = None
         self._position: Position | None = None
@@ -183,18 +185,11 @@ class Backfill:
         table = self._catalog.load(self._target)
         seen = table.properties.get(self._property)
         is_forgotten = (self._given.restart or self._is_refreshed) and not self._is_begun
-        if seen is None or not (is_forgotten or (self._is_finished and self._is_own(table.properties))):
+        is_done = self._is_finished and self._positions.own(table.properties) is not None
+        if seen is None or not (is_forgotten or is_done):
             return
         retries = self._settings.commit_retries
         self._catalog.replace_property(self._target, self._property, seen, None, retries)
-
-    def _is_own(self, properties: Mapping[str, str]) -> bool:
-        """Tell whether the position in a table's properties is of this backfill: another may have begun."""
-        try:
-            found = backfills.read(properties, self._field_id)
-        except backfills.SpoiledPosition:
-            return False
-        return found is not None and found.fingerprint == self._request.fingerprint
 
     # Before anything is written
 
@@ -221,25 +216,15 @@ class Backfill:
             ) from exc
         if found is None:
             return None
-        refs = table.metadata.refs
         try:
-            settled = found.settled(
-                refs[ref].snapshot_id if ref in refs else None,
-                lambda snapshot, base: self._catalog.was_published(table, ref, snapshot, base),
-            )
+            settled = self._positions.settled(table, ref, found)
         except backfills.UnknownPosition as exc:
-            raise OperationError(
-                f"A backfill of {found.column} in {self._target} is not finished, and whether {exc} was "
-                "published is not known any more, since the table's older snapshots have expired or others "
-                "have committed after it: rows might be filled twice. Look at the rows, and leave out by "
-                "`where` those that are filled; `restart: true` begins at the first row, and forgets where "
-                f"it is.{self._unwritten}"
-            ) from exc
+            raise self._unknown_position(exc) from exc
         self._is_refreshed = settled is None
         if settled is None:
             return None
         found = settled
-        has_rows = found.snapshot is None or self._catalog.has_rows_in(table, ref, found.snapshot)
+        has_rows = self._positions.has_rows(table, ref, found)
         if found.fingerprint == self._request.fingerprint and has_rows is not False:
             if has_rows is None and found.only_null:
                 # Rows that are filled still are left alone from the first one on.
@@ -270,6 +255,15 @@ class Backfill:
             f"{'' if found.only_null else ', only_null: false'}. It has done {batches_text(found.batches)} "
             f"({rows_text(found.rows)}), the last at {found.at}. {self._other_key(found)}Give the same "
             f"arguments to go on with it, or `restart: true` to forget where it is.{self._unwritten}"
+        )
+
+    def _unknown_position(self, unknown: object) -> OperationError:
+        return OperationError(
+            f"A backfill of {self._request.column} in {self._target} is not finished, and whether {unknown} "
+            "was published is not known any more, since the table's older snapshots have expired or others "
+            "have committed after it: rows might be filled twice. Look at the rows, and leave out by `where` "
+            "those that are filled; `restart: true` begins at the first row, and forgets where it is."
+            f"{self._unwritten}"
         )
 
     def _other_key(self, found: Position) -> str:
@@ -429,8 +423,12 @@ class Backfill:
             return False
         found = self._position_in(base.table, base.ref)
         # Where only NULL is filled, what another command has done before the first batch is not done twice.
-        if found is None and (self._is_begun or not (self._given.only_null or self._is_refreshed)):
-            found = self._last_position_in(base.table)
+        if found is None and (self._is_begun or not self._given.only_null):
+            left = self._position if self._is_begun else None
+            try:
+                found = self._positions.last(base.table, base.ref, self._seen, left)
+            except backfills.UnknownPosition as exc:
+                raise self._unknown_position(exc) from exc
             if found is not None and not found.finished:
                 self._position, self._is_begun, self._is_forgotten = found, True, True
                 raise OperationError(
@@ -442,19 +440,6 @@ class Backfill:
         # With what others, or this command itself, have noted of snapshots that they did not publish.
         self._position, self._is_begun = found, True
         return found.after != known or found.finished
-
-    def _last_position_in(self, table: LoadedTable) -> Position | None:
-        """Return where this backfill was when another command has made the table forget that.
-
-        Also if that has begun and ended before this one's first batch.
-        """
-        found = self._position if self._is_begun else None
-        # A position of before, with which this one does not go on, says nothing of what has come since.
-        old = None if self._is_begun else self._seen.properties.get(self._property)
-        for properties in self._catalog.properties_since(table, self._seen):
-            if properties.get(self._property) != old and self._is_own(properties):
-                found = backfills.read(properties, self._field_id)
-        return found
 
     @property
     def _is_finished(self) -> bool:
