@@ -1233,6 +1233,12 @@ class ConnectionLostError(SparkEvolveError):
         self.statement = statement
 
 
+def may_be_of_expression(error: DbtRuntimeError) -> bool:
+    """Tell whether what a user has written in SQL may be why a statement failed, and not Spark or the catalog."""
+    lasting = (ConnectionLostError, RunCancelledError, CatalogUnavailableError, SessionEndedError)
+    return not isinstance(error, lasting) and not is_out_of_memory(str(error.msg))
+
+
 def _cleaned(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what an exception was made from, which `repr` shows, without secrets."""
     return tuple(clean(arg) if isinstance(arg, str) else arg for arg in args)

@@ -8,9 +8,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
-    ConnectionLostError,
-    RunCancelledError,
     UnreadableAuditError,
+    may_be_of_expression,
 )
 from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.spark.interface import Spark
@@ -62,15 +61,27 @@ def naming_audits(relation: str, audits: Sequence[str], evaluate: Callable[[Sequ
     """
     try:
         return evaluate(audits)
-    except (ConnectionLostError, RunCancelledError):
+    except DbtRuntimeError as exc:
+        if may_be_of_expression(exc) and _is_evaluated(evaluate):
+            # One at a time: Spark's own message has a line and a column of this query, and not which one it is.
+            for audit in audits:
+                _evaluate_alone(relation, audit, evaluate)
         raise
+
+
+def _is_evaluated(evaluate: Callable[[Sequence[str]], Any]) -> bool:
+    """Tell whether Spark evaluates an audit that no row fails: otherwise it is not about the audits."""
+    try:
+        evaluate(["true"])
     except DbtRuntimeError:
-        # One at a time: Spark's own message has a line and a column of this query, and not which audit it is.
-        for audit in audits:
-            try:
-                evaluate([audit])
-            except (ConnectionLostError, RunCancelledError):
-                raise
-            except DbtRuntimeError as exc:
-                raise UnreadableAuditError(relation, audit, short_message(str(exc.msg))) from exc
-        raise
+        return False
+    return True
+
+
+def _evaluate_alone(relation: str, audit: str, evaluate: Callable[[Sequence[str]], Any]) -> None:
+    try:
+        evaluate([audit])
+    except DbtRuntimeError as exc:
+        if not may_be_of_expression(exc):
+            raise
+        raise UnreadableAuditError(relation, audit, short_message(str(exc.msg))) from exc

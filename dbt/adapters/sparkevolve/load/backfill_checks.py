@@ -2,7 +2,7 @@
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import ConnectionLostError, OperationError, RunCancelledError
+from dbt.adapters.sparkevolve.errors import OperationError, may_be_of_expression
 from dbt.adapters.sparkevolve.evolution.names import path_text
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import type_text
@@ -59,9 +59,9 @@ class BackfillChecks:
     def _analyse(self, argument: str, query: str) -> None:
         try:
             self._spark.columns_of(spark_types.no_rows(query))
-        except (ConnectionLostError, RunCancelledError):
-            raise
         except DbtRuntimeError as exc:
+            if not may_be_of_expression(exc):
+                raise
             raise self._unreadable(argument, str(exc.msg)) from exc
 
     def _unreadable(self, argument: str, message: str, *, is_both: bool = False) -> OperationError:

@@ -12,10 +12,9 @@ from pyiceberg.types import IcebergType, LongType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
-    ConnectionLostError,
     OperationError,
     PublishConflictError,
-    RunCancelledError,
+    may_be_of_expression,
 )
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
@@ -241,9 +240,9 @@ class Replay:
             return
         try:
             self._spark.rows(replay.check_condition(str(self._letters), self._arguments.where))
-        except (ConnectionLostError, RunCancelledError):
-            raise
         except DbtRuntimeError as exc:
+            if not may_be_of_expression(exc):
+                raise
             names = [f.name for f in self._catalog.load(self._letters).schema().fields]
             listed = ", ".join(f"`{name}`" for name in names)
             raise OperationError(
