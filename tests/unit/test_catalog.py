@@ -57,6 +57,8 @@ from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, Tabl
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import VariantType
 from dbt.adapters.sparkevolve.iceberg import access
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
@@ -919,6 +921,8 @@ def test_a_table_is_dropped_where_purging_is_forbidden(
         raise ForbiddenError("NotAuthorized: purge")
 
     monkeypatch.setattr(lake.access.opened, "purge_table", purge_table)
+    # One that deletes the files itself.
+    monkeypatch.setattr(CatalogAccess, "capabilities", capabilities_of({"type": "rest", "uri": "http://h"}))
     with pytest.raises(FilesLeftError) as raised:
         lake.purge(target)
     assert "(NotAuthorized: purge)" in raised.value.msg

@@ -237,11 +237,6 @@ def test_pyiceberg_asks_a_metastore_through_one_client() -> None:
     }
 
 
-def test_pyiceberg_purges_no_table_of_hive() -> None:
-    with pytest.raises(NotImplementedError):
-        HiveCatalog.__new__(HiveCatalog).purge_table("db.t")
-
-
 # dbt
 
 

@@ -17,6 +17,8 @@ from pyiceberg.exceptions import ForbiddenError
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError
 from dbt.adapters.sparkevolve.iceberg import outages
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.iceberg.outages import Watch, address
@@ -367,3 +369,39 @@ def test_whether_a_publication_is_known_not_to_be_made(
     assert error.value.snapshot_id == (None if is_known else head)
     assert ("Readers see the table as it was before; run again." in str(error.value.msg)) == is_known
     assert rows(other) == [1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_"),
+    [("sql", "load_table"), ("sql", "drop_table"), ("rest", "purge_table"), ("glue", "drop_table")],
+)
+def test_a_catalog_that_does_not_answer_while_a_table_is_removed(
+    settings: CatalogSettings,
+    make_table: MakeTable,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    request_: str,
+) -> None:
+    table = make_table(columns("id int"), [{"id": 1}])
+    lake = served(settings, 0.5)
+    is_rest = {"type": "rest", "rest.signing-name": kind, "uri": "http://h"}
+    can = capabilities_of({"type": "sql"} if kind == "sql" else is_rest)
+    monkeypatch.setattr(CatalogAccess, "capabilities", can)
+    lake.load(table)
+    ended = threading.Event()
+    asked: list[str] = []
+
+    def wait(*args: Any) -> None:
+        asked.append(request_)
+        ended.wait(30)
+        raise ConnectionError("the test has ended")
+
+    monkeypatch.setattr(lake.access.opened, request_, wait)
+    try:
+        with within(5), pytest.raises(CatalogUnavailableError) as error:
+            lake.purge(table, "file:///nowhere")
+    finally:
+        ended.set()
+    assert "cannot be reached: it does not answer. `lake`.`db`.`t` could not be removed" in error.value.msg
+    # Once is enough.
+    assert asked == [request_]

@@ -1,16 +1,15 @@
 """How a table goes, with all of its files."""
 
 from collections.abc import Callable
-from typing import cast
 
 from dbt.adapters.base.relation import BaseRelation
-from pyiceberg.catalog import MetastoreCatalog, delete_data_files, delete_files
+from pyiceberg.catalog import delete_data_files, delete_files
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
-from dbt.adapters.sparkevolve.iceberg.capabilities import Purge
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, Purge
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
 from dbt.adapters.sparkevolve.messages import answer_of, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
@@ -48,14 +47,18 @@ def purge(
             if table is not None and is_meant is not None and not is_meant(table):
                 return False
             location = location or (table.location() if table is not None else None)
-        if access.capabilities.purge is Purge.NEVER:
-            _drop_and_delete(access, name)
+        if _deletes_files(access):
+            access.watch.limited(lambda: access.opened.purge_table(name))
         else:
-            _purge(access, name)
+            _drop_and_delete(access, name)
     except NoSuchTableError:
         return True
     except FilesLeft as exc:
         raise FilesLeftError(str(relation), answer_of(exc.cause)) from exc.cause
+    except TimeoutError as exc:
+        # It may be removing the table still: to ask for more would only take as long again.
+        undone = f"{relation} could not be removed, as far as is known"
+        raise access.watch.error(outage(exc) or answer_of(exc), undone) from exc
     except Exception as exc:
         if access.capabilities.purge is not Purge.EITHER:
             # There is no other way: the table is still there.
@@ -65,7 +68,7 @@ def purge(
             raise
         # Files of it are gone already, or may not be removed, or the catalog does not do this.
         try:
-            access.opened.drop_table(name)
+            access.watch.limited(lambda: access.opened.drop_table(name))
         except NoSuchTableError:
             pass  # dropped before its files
         except Exception as dropping:
@@ -91,31 +94,29 @@ class FilesLeft(Exception):
         self.cause = cause
 
 
-def _purge(access: CatalogAccess, name: tuple[str, ...]) -> None:
-    """Have the catalog drop a table with its files."""
-    try:
-        access.opened.purge_table(name)
-    except NotImplementedError:
-        # PyIceberg 0.12 hides this for Hive alone, whose catalog has all that it needs.
-        MetastoreCatalog.purge_table(cast("MetastoreCatalog", access.opened), name)
+def _deletes_files(access: CatalogAccess) -> bool:
+    """Tell whether the catalog deletes the files of a table that it drops: PyIceberg does for most kinds."""
+    can = access.capabilities
+    return can.purge is not Purge.NEVER and can.kind not in (Kind.SQL, Kind.HIVE, Kind.GLUE)
 
 
 def _drop_and_delete(access: CatalogAccess, name: tuple[str, ...]) -> None:
-    """Drop a table that a catalog drops without its files only, and delete these.
+    """Drop a table, and delete its files.
 
-    They are read with what the catalog gave for the table: nobody gets that once it is dropped.
+    They are read with what the catalog gave for the table: nobody gets that once it is dropped. How long that
+    takes depends on how many there are; a request to the catalog takes limited time.
 
     Raises:
         FilesLeft: the table is dropped, and files of it are left.
     """
-    table = access.opened.load_table(name)
+    table = access.watch.limited(lambda: access.opened.load_table(name))
     metadata, io = table.metadata, table.io
     try:
         manifests = [manifest for snapshot in metadata.snapshots for manifest in snapshot.manifests(io)]
     except Exception as exc:
-        access.opened.drop_table(name)
+        access.watch.limited(lambda: access.opened.drop_table(name))
         raise FilesLeft(exc) from exc
-    access.opened.drop_table(name)
+    access.watch.limited(lambda: access.opened.drop_table(name))
     try:
         delete_data_files(io, manifests)
         delete_files(io, {manifest.manifest_path for manifest in manifests}, "manifest")
