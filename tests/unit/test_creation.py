@@ -150,6 +150,40 @@ def test_a_table_that_has_lost_all_its_snapshots_was_filled_once(
     assert other.list_tables("db") == [("db", "t")]
 
 
+@pytest.mark.parametrize("is_upgraded", [False, True])
+def test_a_table_of_format_version_1_that_has_lost_its_snapshots_was_filled_once(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog, is_upgraded: bool
+) -> None:
+    """It has no numbers that tell of them."""
+    version = {"format-version": "1"}
+    assert glue.is_unfilled(make_table(ID, name="new", properties={**made_empty("new"), **version}))
+    emptied = make_table(ID, [{"id": 1}], properties={**made_empty(), **version})
+    table = other.load_table("db.t")
+    gone = RemoveSnapshotsUpdate(snapshot_ids=[each.snapshot_id for each in table.metadata.snapshots])
+    other.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"), gone))
+    if is_upgraded:
+        with other.load_table("db.t").transaction() as change:
+            change.upgrade_table_version(2)
+    metadata = other.load_table("db.t").metadata
+    assert (metadata.format_version, metadata.snapshots) == (2 if is_upgraded else 1, [])
+    assert not glue.is_unfilled(emptied)
+    assert not glue.is_to_be_made(emptied)
+    assert ("db", "t") in other.list_tables("db")
+
+
+def test_a_table_that_got_a_property_only_is_unfilled_still(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    unfilled = make_table(ID, properties=made_empty())
+    with other.load_table("db.t").transaction() as change:
+        change.set_properties({"other": "x"})
+    assert glue.is_unfilled(unfilled)
+    file = Path(other.load_table("db.t").metadata.metadata_log[0].metadata_file.removeprefix("file://"))
+    file.unlink()
+    # Nobody can tell any more.
+    assert not glue.is_unfilled(unfilled)
+
+
 def test_a_failed_node_leaves_what_another_run_is_about_to_fill(
     glue: IcebergCatalog, make_table: MakeTable, other: Catalog
 ) -> None:

@@ -1,11 +1,13 @@
 """Tables of a catalog that makes none with its rows: made empty, and replaced by the table with its rows.
 
 The replacement is one commit. Until then the table is not there for us, whatever has become of the run that
-has made it: it has a property with the id of that run and its own name, and has never had a snapshot. The
-name is there since others may copy a table's properties (CREATE TABLE LIKE): the copy is theirs.
+has made it: it has a property with the id of that run and its own name, and nothing tells of a snapshot that
+it has ever had. The name is there since others may copy a table's properties (CREATE TABLE LIKE): the copy is
+theirs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -14,6 +16,7 @@ from pyiceberg.table import Table
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.older_metadata import read
 from dbt.adapters.sparkevolve.iceberg.purge import purge
 from dbt.adapters.sparkevolve.relation import schema_name, table_identifier
 
@@ -46,12 +49,18 @@ def is_unfilled(table: Table) -> bool:
     """Tell whether a table was made to be replaced by one with rows, and was not yet.
 
     The property stays once it was. A table that has lost its snapshots since, such as by a CREATE OR REPLACE
-    without a query and an expiry, is told by the numbers that they have had.
+    without a query and an expiry, is told by the numbers that they have had. Format version 1 has no such
+    numbers: what was committed to such a table counts as rows, also after it was upgraded.
     """
     metadata = table.metadata
-    # Format version 1 has no such numbers.
-    last_number = getattr(metadata, "last_sequence_number", 0)
-    return bool(_maker(table)) and not metadata.snapshots and not last_number
+    if not _maker(table) or metadata.snapshots or getattr(metadata, "last_sequence_number", 0):
+        return False
+    return not any(_may_have_had_rows(read(table, entry)) for entry in metadata.metadata_log)
+
+
+def _may_have_had_rows(older: Mapping[str, Any] | None) -> bool:
+    """Tell whether a table may have had rows, by an older metadata file of it; None for one that is gone."""
+    return older is None or older.get("format-version") == 1 or bool(older.get("snapshots"))
 
 
 def is_to_be_made(access: CatalogAccess, relation: BaseRelation) -> bool:
