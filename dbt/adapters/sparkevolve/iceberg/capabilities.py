@@ -205,10 +205,27 @@ _TABLE = {
     ),
 }
 _VIEWS_SUPPORTED = "view-endpoints-supported"
-# Somebody's own server may be called `glue`.
+# Of each of AWS's partitions, for IPv4 and, where that is another one, for IPv6: somebody's own server may be
+# called `glue`.
+_DOMAINS_OF_AWS = (
+    "amazonaws.com",
+    "api.aws",
+    "amazonaws.com.cn",
+    "api.amazonwebservices.com.cn",
+    "amazonaws.eu",
+    "api.amazonwebservices.eu",
+    "c2s.ic.gov",
+    "api.aws.ic.gov",
+    "sc2s.sgov.gov",
+    "api.aws.scloud",
+    "cloud.adc-e.uk",
+    "api.cloud-aws.adc-e.uk",
+    "csp.hci.ic.gov",
+    "api.aws.hci.ic.gov",
+)
 _HOST_OF_AWS = re.compile(
     r"(?:[\w-]+\.)*(s3tables|glue)(?:-fips)?\.[\w-]+\.(?:vpce\.)?"
-    r"(?:amazonaws\.com(?:\.cn)?|api\.aws|api\.amazonwebservices\.com\.cn)(?::\d+)?"
+    rf"(?:{'|'.join(map(re.escape, _DOMAINS_OF_AWS))})\.?(?::\d+)?"
 )
 _FORMS = {
     Names.LOWER: re.compile("[a-z0-9_]+"),
@@ -303,7 +320,7 @@ def kind_of(properties: Mapping[str, Any]) -> Kind:
         return {"sql": Kind.SQL, "hive": Kind.HIVE, "glue": Kind.GLUE}[type_]
     uri, warehouse = (str(properties.get(name, "")).strip().lower() for name in ("uri", "warehouse"))
     signed_for = str(properties.get("rest.signing-name", "")).strip().lower()
-    host = re.sub(r"^\w+://", "", uri).partition("/")[0]
+    host = re.split("[/?#]", re.sub(r"^\w+://", "", uri), maxsplit=1)[0].rpartition("@")[2]
     found = _HOST_OF_AWS.fullmatch(host)
     service = found[1] if found else ""
     is_bucket = re.match(r"arn:[\w-]+:s3tables:", warehouse) is not None
