@@ -60,6 +60,17 @@ def test_an_entry_may_repeat_the_profile(
     [
         {"type": "sql", "uri": "sqlite:////w/catalog.db", "warehouse": "file:///w"},
         {"type": "rest", "uri": "http://h/", "s3.endpoint": "http://s3/", "s3.path-style-access": True},
+        {
+            "type": "rest",
+            "uri": "http://h/",
+            "spark": {"s3.endpoint": "http://a", "cache-enabled": False},
+            "pyiceberg": {"s3.endpoint": "http://b"},
+        },
+        {
+            "type": "rest",
+            "uri": "http://h/",
+            "auth": {"type": "basic", "basic": {"username": "u", "password": 1}},
+        },
     ],
 )
 def test_an_entry_may_repeat_what_pyiceberg_gets_in_another_form(
@@ -123,6 +134,21 @@ def test_an_entry_that_says_something_else_is_refused_by_name(
     )
     assert (raised.value.catalog, raised.value.integration) == (config.name, "w")
     assert SECRET not in str(raised.value)
+
+
+def test_what_one_side_alone_gets_is_compared_too(tmp_path: Path) -> None:
+    properties = {"type": "rest", "uri": "http://h/", "spark": {"token": SECRET}}
+    stated = [resolve("lake", properties, tmp_path)]
+    end = f" `catalog_properties` of the profile{END}"
+    for said, why in (
+        ({"spark": {"token": "x"}}, "its `spark` in `adapter_properties` is another one than in"),
+        ({"spark": SECRET}, "its `spark` in `adapter_properties` is another one than in"),
+    ):
+        with pytest.raises(CatalogsFileError) as raised:
+            check(entry("lake", "rest", adapter_properties=said), stated)
+        assert str(raised.value.msg).endswith(f"contradicts the profile: {why}{end}")
+    with pytest.raises(CatalogsFileError, match="it has `pyiceberg` in `adapter_properties`, which"):
+        check(entry("lake", "rest", adapter_properties={"pyiceberg": {"token": "x"}}), stated)
 
 
 def test_a_model_is_in_the_catalog_that_it_names() -> None:

@@ -127,9 +127,16 @@ def _different(said: Mapping[str, Any], known: Mapping[str, Any], place: str) ->
     for name, value in said.items():
         if name not in known:
             yield f"it has `{name}` in `adapter_properties`, which {place} has not: state it there"
-        elif property_text(value) != str(known[name]):
+        elif _text(value) != _text(known[name]):
             # Either may be a secret.
             yield f"its `{name}` in `adapter_properties` is another one than in {place}"
+
+
+def _text(value: Any) -> Any:
+    """Return a property as a text, or a mapping of texts, as which the profile has it."""
+    if isinstance(value, Mapping):
+        return {str(key): _text(part) for key, part in value.items() if part is not None}
+    return property_text(value)
 
 
 def check_name(node: str, catalog_name: Any, database: str | None, stated: Sequence[str]) -> None:

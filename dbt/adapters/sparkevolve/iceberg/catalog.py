@@ -382,7 +382,8 @@ class IcebergCatalog:
     def location_for(self, relation: BaseRelation) -> str | None:
         """Return where a table is to be made, in the folder of its schema; None if the catalog knows.
 
-        A table that is there, and is to be replaced, stays where it is.
+        A table that is there, and is to be replaced, stays where it is, if PyIceberg can read where that is:
+        otherwise its rows go to the folder of its schema.
 
         Raises:
             NoLocationError: the catalog does not, and has no folder for the schema.

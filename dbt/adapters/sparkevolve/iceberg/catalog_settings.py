@@ -101,7 +101,7 @@ class CatalogSettings:
         lacking_pyiceberg: the same of PyIceberg.
         unknown: what neither is known to read.
         place: where the profile states it.
-        stated: what it states there for both sides, as texts.
+        stated: what it states there, as texts: for both sides, and in a mapping for each side alone.
     """
 
     name: str
@@ -242,7 +242,9 @@ def resolve(
             "Python. Leave `py-catalog-impl` out."
         )
     settings = _sql(place, given) if kind == "sql" else _settings(place, kind, translate(kind, given), given)
-    settings = replace(settings, stated=given)
+    settings = replace(
+        settings, stated={**given, **{side: alone[side] for side in _SIDES if properties.get(side)}}
+    )
     if not any(alone.values()):
         return settings
     of_spark = {f"spark.sql.catalog.{name}.{key}": value for key, value in alone[SPARK_ALONE].items()}
