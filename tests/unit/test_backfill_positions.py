@@ -1,4 +1,4 @@
-"""Where a backfill was that another command has finished or begun, when the table does not say it any more."""
+"""Where a backfill was that another command has finished, when the table does not say it any more."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -168,7 +168,7 @@ def test_nobody_says_finished_where_a_full_refresh_or_an_expiry_hides_it(writer:
     writer.put(done.refreshing(None, done.snapshot))
     append(writer.table, [{"id": 1, "status": "x"}])
     writer.put(None)
-    with pytest.raises(UnknownPosition, match="^a full refresh$"):
+    with pytest.raises(UnknownPosition, match=r"^a full refresh$"):
         last(since, None)
     own = replace(done, at="now", finished=False)
     assert last(since, own) == own
@@ -186,7 +186,7 @@ def test_an_unknown_position_is_none_that_is_finished(writer: Writer, last: Last
     writer.catalog.commit_table(table, (), (RemoveSnapshotsUpdate(snapshot_ids=gone),))
     writer.put(done)
     writer.put(None)
-    with pytest.raises(UnknownPosition, match="^its last batch$"):
+    with pytest.raises(UnknownPosition, match=r"^its last batch$"):
         last(since, None)
     own = replace(done, at="now", finished=False)
     assert last(since, own) == own

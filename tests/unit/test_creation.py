@@ -11,7 +11,12 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table.update import RemoveSnapshotRefUpdate, RemoveSnapshotsUpdate
 
-from dbt.adapters.sparkevolve.errors import CatalogLacksError, FilesLeftError, NoLocationError
+from dbt.adapters.sparkevolve.errors import (
+    CatalogLacksError,
+    FilesLeftError,
+    FirstRunReplacedError,
+    NoLocationError,
+)
 from dbt.adapters.sparkevolve.iceberg import creation
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
@@ -24,7 +29,7 @@ from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.sql.ddl import create_empty
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import columns, relation
+from tests.unit.helpers import append, columns, relation
 
 ID = columns("id int")
 OF_GLUE = capabilities_of({"type": "rest", "rest.signing-name": "glue"})
@@ -182,6 +187,35 @@ def test_a_table_that_got_a_property_only_is_unfilled_still(
     file.unlink()
     # Nobody can tell any more.
     assert not glue.is_unfilled(unfilled)
+
+
+def test_a_first_run_finds_what_it_has_replaced_beside_the_empty_table(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    table = make_table(ID, properties=made_empty())
+    own = Creation(glue, None, Node())  # type: ignore[arg-type]
+
+    def commit(number: int) -> int:
+        now = other.load_table("db.t")
+        append(now, [{"id": number}])
+        return now.metadata.refs["main"].snapshot_id
+
+    own.check(table)
+    commit(1)
+    theirs = commit(2)
+    own.check(table)
+    # As CREATE OR REPLACE does, which keeps the snapshots and begins without a parent.
+    other.commit_table(other.load_table("db.t"), (), (RemoveSnapshotRefUpdate(ref_name="main"),))
+    commit(3)
+    commit(4)
+    with pytest.raises(FirstRunReplacedError) as raised:
+        own.check(table)
+    assert raised.value.msg == (
+        "This first run of `lake`.`db`.`t` has replaced the rows that another run had committed to it just "
+        f"before, in snapshot {theirs}, which is kept until it expires. Look which rows are the right ones. "
+        f"To have those back, run CALL lake.system.set_current_snapshot('db.t', {theirs}), and then run "
+        "again."
+    )
 
 
 def test_a_failed_node_leaves_what_another_run_is_about_to_fill(

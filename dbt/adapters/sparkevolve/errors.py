@@ -824,6 +824,25 @@ class NoLocationError(SparkEvolveError):
         self.schema = schema
 
 
+class FirstRunReplacedError(SparkEvolveError):
+    """A first run whose statement has replaced what another run had committed a moment before.
+
+    Attributes:
+        relation: the rendered name of the table.
+        snapshot: the last snapshot of the other run.
+    """
+
+    def __init__(self, relation: str, catalog: str, name: str, snapshot: int) -> None:
+        super().__init__(
+            f"This first run of {relation} has replaced the rows that another run had committed to it just "
+            f"before, in snapshot {snapshot}, which is kept until it expires. Look which rows are the right "
+            "ones. To have those back, run CALL "
+            f"{catalog}.system.set_current_snapshot('{name}', {snapshot}), and then run again."
+        )
+        self.relation = relation
+        self.snapshot = snapshot
+
+
 class CatalogLacksError(SparkEvolveError):
     """Something is to be done in a catalog that it has nothing for.
 
@@ -1234,7 +1253,7 @@ class ConnectionLostError(SparkEvolveError):
 
 
 def may_be_of_expression(error: DbtRuntimeError) -> bool:
-    """Tell whether what a user has written in SQL may be why a statement failed, and not Spark or the catalog."""
+    """Tell whether what a user has written in SQL may be why a statement failed, not Spark or the catalog."""
     lasting = (ConnectionLostError, RunCancelledError, CatalogUnavailableError, SessionEndedError)
     return not isinstance(error, lasting) and not is_out_of_memory(str(error.msg))
 

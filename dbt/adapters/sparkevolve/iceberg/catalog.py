@@ -375,6 +375,10 @@ class IcebergCatalog:
         """Remove one that a run has made so, and that has no rows; see ``creation.remove_unfilled``."""
         creation.remove_unfilled(self.access, relation, maker)
 
+    def replaced_snapshot(self, relation: BaseRelation) -> int | None:
+        """Return what a first run has replaced beside the empty table; see ``creation.replaced_snapshot``."""
+        return creation.replaced_snapshot(self.access, relation)
+
     def creation_marks(self, relation: BaseRelation, maker: str) -> dict[str, str]:
         """Return the properties by which one is known that is made so by the run with this id."""
         return creation.mark(relation, maker) if self.is_made_empty(relation) else {}

@@ -12,6 +12,7 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.evolution.names import fold
@@ -53,7 +54,8 @@ def is_unfilled(table: Table) -> bool:
     numbers: what was committed to such a table counts as rows, also after it was upgraded.
     """
     metadata = table.metadata
-    if not _maker(table) or metadata.snapshots or getattr(metadata, "last_sequence_number", 0):
+    last_number: int = getattr(metadata, "last_sequence_number", 0)
+    if not _maker(table) or metadata.snapshots or last_number:
         return False
     return not any(_may_have_had_rows(read(table, entry)) for entry in metadata.metadata_log)
 
@@ -73,6 +75,27 @@ def is_to_be_made(access: CatalogAccess, relation: BaseRelation) -> bool:
     if table is None:
         return True
     return is_unfilled(table) and _remove(access, relation, table)
+
+
+def replaced_snapshot(access: CatalogAccess, relation: BaseRelation) -> int | None:
+    """Return the last snapshot of what was in a table before its rows replaced that; None if nothing was.
+
+    A replacement is one of the table that its statement has met: others may have made the empty one anew, and
+    filled it, since.
+    """
+    table = access.find(relation)
+    head = table.current_snapshot() if table is not None else None
+    if table is None or head is None:
+        return None
+    known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+
+    def first(snapshot: Snapshot) -> int:
+        while snapshot.parent_snapshot_id in known:
+            snapshot = known[snapshot.parent_snapshot_id]
+        return snapshot.snapshot_id
+
+    others = [each for each in known.values() if first(each) != first(head)]
+    return max(others, key=lambda each: each.timestamp_ms).snapshot_id if others else None
 
 
 def remove_unfilled(access: CatalogAccess, relation: BaseRelation, maker: str) -> None:

@@ -63,7 +63,7 @@ def naming_audits(relation: str, audits: Sequence[str], evaluate: Callable[[Sequ
         return evaluate(audits)
     except DbtRuntimeError as exc:
         if may_be_of_expression(exc) and _is_evaluated(evaluate):
-            # One at a time: Spark's own message has a line and a column of this query, and not which one it is.
+            # One at a time: Spark's own message has a line and a column of this query, and not which it is.
             for audit in audits:
                 _evaluate_alone(relation, audit, evaluate)
         raise

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
+from dbt.adapters.sparkevolve.errors import FirstRunReplacedError
 from dbt.adapters.sparkevolve.evolution.names import string_literal
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.node import Node
@@ -52,6 +53,17 @@ class Creation:
             self._node.made_empty.append(relation)
         self._spark.run(create_empty(str(relation), columns, clauses))
         return True
+
+    def check(self, relation: SparkEvolveRelation) -> None:
+        """See whether a table that was made by replacing the empty one has replaced nothing else.
+
+        Raises:
+            FirstRunReplacedError: between the two statements another run has made the table, and filled it.
+        """
+        replaced = self._catalog.replaced_snapshot(relation)
+        if replaced is not None:
+            name = f"{relation.schema}.{relation.identifier}"
+            raise FirstRunReplacedError(str(relation), self._catalog.name, name, replaced)
 
     def stage(self, relation: SparkEvolveRelation, query: str, properties: Mapping[str, str]) -> None:
         """Stage what a query returns, under a new name, with properties that need no quoting."""

@@ -591,6 +591,10 @@ class LoadRunner:
         creation = Creation(self._catalog, self._spark, self._node)
         return creation.begin(relation, query, clauses, is_new=is_new)
 
+    def check_creation(self, relation: SparkEvolveRelation) -> None:
+        """See whether a table that was made so has replaced nothing of others; see ``Creation.check``."""
+        Creation(self._catalog, self._spark, self._node).check(relation)
+
     def store_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> list[str]:
         """Give the columns of a table that was just made the defaults of its model, in one commit.
 

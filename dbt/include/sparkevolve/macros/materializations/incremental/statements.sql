@@ -59,6 +59,9 @@
     as
     {{ sql }}
   {% endcall %}
+  {% if replaces %}
+    {% do adapter.load_runner(relation).check_creation(relation) %}
+  {% endif %}
 {% endmacro %}
 
 
