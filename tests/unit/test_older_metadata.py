@@ -117,6 +117,34 @@ def test_rows_that_were_picked_from_a_snapshot_are_its_rows(
     assert has_rows_of(table, table.metadata.current_snapshot_id, second) is None
 
 
+@pytest.mark.parametrize("removes", [False, True])
+def test_the_first_number_of_an_upgraded_table_is_not_its_first_snapshot(
+    other: Catalog, make_table: MakeTable, removes: bool
+) -> None:
+    make_table(columns("id int"), name="old", properties={"format-version": "1"})
+    table = other.load_table("db.old")
+    append(table, [{"id": 1}])
+    first = table.metadata.current_snapshot_id
+    assert first is not None
+    with table.transaction() as change:
+        change.upgrade_table_version(2)
+    if removes:
+        table.delete("id = 1")
+    else:
+        append(table, [{"id": 2}])
+    numbered = table.metadata.snapshots[-1]
+    assert (numbered.sequence_number, numbered.parent_snapshot_id) == (1, first)
+    expire(other, "db.old", first)
+    table = other.load_table("db.old")
+    assert [s.parent_snapshot_id for s in table.metadata.snapshots] == [None]
+    head = table.metadata.current_snapshot_id
+    assert has_rows_of(table, head, first) is True
+    assert has_rows_of(table, head, 1) is False
+    for file in files_of(table):
+        file.unlink()
+    assert has_rows_of(table, head, first) is None
+
+
 def test_properties_that_came_and_went_are_seen(other: Catalog, new_table: Callable[[], str]) -> None:
     name = new_table()
 

@@ -71,9 +71,20 @@ class Made:
     def of(cls, snapshot: Mapping[str, Any], *, is_new: bool = False) -> "Made":
         """Return what a metadata file says, with whether the one before it had no such snapshot."""
         parent_id = snapshot.get("parent-snapshot-id")
-        is_first = parent_id is None and (is_new or snapshot.get("sequence-number") == 1)
-        source = (snapshot.get("summary") or {}).get(_SOURCE)
+        summary = snapshot.get("summary") or {}
+        # Before the table got its format version 2, snapshots had no numbers: the first with one need not be
+        # the first. Then it has files of before, or has removed them.
+        is_number_one = snapshot.get("sequence-number") == 1 and _has_only_its_own(summary)
+        is_first = parent_id is None and (is_new or is_number_one)
+        source = summary.get(_SOURCE)
         return cls(snapshot["snapshot-id"], parent_id, source, is_first)
+
+
+def _has_only_its_own(summary: Mapping[str, Any]) -> bool:
+    """Tell whether all files that a snapshot has are its own, and it has removed none."""
+    total = summary.get("total-data-files")
+    is_own = total is not None and total == summary.get("added-data-files", "0")
+    return is_own and summary.get("deleted-data-files", "0") == "0"
 
 
 def ancestors(table: Table, head: int | None) -> Iterator[Made | None]:

@@ -23,7 +23,7 @@ from dbt.adapters.sparkevolve.evolution.names import Path, fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import fields_within
-from dbt.adapters.sparkevolve.iceberg import staging
+from dbt.adapters.sparkevolve.iceberg import older_metadata, staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.load.audits import naming_audits
@@ -656,7 +656,7 @@ def _has(schema: Schema, f: NestedField) -> bool:
 
 
 def _has_lost(base: Base) -> bool:
-    """Tell whether snapshots of the table have expired."""
-    metadata = base.table.metadata
-    first = metadata.snapshots[0].parent_snapshot_id if metadata.snapshots else None
-    return first is not None
+    """Tell whether a snapshot that the table comes from has expired, or may have."""
+    there = {s.snapshot_id for s in base.table.metadata.snapshots}
+    found = older_metadata.ancestors(base.table, base.head)
+    return any(made is None or made.snapshot_id not in there for made in found)

@@ -25,12 +25,22 @@ LETTER, CHUNK, LOADED, ABSENT, UNKNOWN, PROBLEM = (
     f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_unknown", "_problem")
 )
 NEWER_LETTER = "another dead letter of this key is newer"
+TOO_MANY = (
+    "more than 10,000 letters of one key and one time go in together only: let the model return the rows"
+)
 # The ids of the letters of a chunk are in a property of the table for a while.
 CHUNK_SIZE = 500
+# The rows of a key that were written at one time are one chunk, however many: a statement that loads a part
+# of them would remove the others. But each commit reads and writes that property.
+MOST_TOGETHER = 10_000
+TOO_MANY = (
+    f"more than {MOST_TOGETHER:,} letters have this key and this time, and go in together only: "
+    "let the model return these rows"
+)
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
-_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN = (
-    f"sparkevolve_letter_{end}" for end in ("json", "values", "key", "newest", "place", "turn")
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _ROWS = (
+    f"sparkevolve_letter_{end}" for end in ("json", "values", "key", "newest", "place", "turn", "rows")
 )
 _IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
 
@@ -184,6 +194,8 @@ def read_back(
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
+    if key:
+        cases.append((string_literal(TOO_MANY), f"{quote(_ROWS)} > {MOST_TOGETHER}"))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
@@ -217,7 +229,8 @@ def read_back(
         f"FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}"
     )
     together = (
-        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(CHUNK)}\n"
+        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(CHUNK)},\n"
+        f"  count(*) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_ROWS)}\n"
         f"FROM (\n{placed}\n) AS `placed`"
     )
     few = "" if limit is None else f"\nWHERE {quote(CHUNK)} <= {limit}"
