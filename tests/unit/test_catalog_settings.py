@@ -506,7 +506,12 @@ def test_preparing_makes_the_database_in_wal_mode_and_hides_it_from_git(tmp_path
     settings = resolve("lake", {}, tmp_path / "a" / "b c")
     settings.prepare()
     folder = tmp_path / "a" / "b c" / ".sparkevolve"
-    assert sorted(path.name for path in folder.iterdir()) == [".gitignore", "catalog.db", "location"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        ".gitignore",
+        "catalog.db",
+        "location",
+        "owner",
+    ]
     assert (folder / ".gitignore").read_text() == "*\n"
     assert journal_mode(folder / "catalog.db") == "wal"
 

@@ -9,8 +9,8 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from dbt.adapters.sparkevolve.errors import MovedCatalogError
-from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.errors import MovedCatalogError, ProfileError
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 
 SCHEMA = Schema(NestedField(1, "id", IntegerType()))
 
@@ -48,7 +48,7 @@ def test_the_folder_and_its_files_are_for_their_owner_alone(tmp_path: Path, umas
     prepare(tmp_path / "project")
     assert mode(folder) == 0o700
     files = {path.name: mode(path) for path in folder.iterdir() if path.is_file()}
-    assert files.keys() >= {"catalog.db", ".gitignore", "location"}
+    assert files.keys() >= {"catalog.db", ".gitignore", "location", "owner"}
     assert set(files.values()) == {0o600}
     # Above it nothing is ours.
     assert mode(tmp_path / "project") == 0o777 & ~umask
@@ -210,3 +210,44 @@ def test_a_link_that_leads_to_a_copy_is_told_from_the_folder_it_led_to(tmp_path:
     current.unlink()
     current.symlink_to(second)
     assert refused(current).made_in == f"{first}/.sparkevolve"
+
+
+# Whose files lie where
+
+
+def lies_in(project: Path, name: str, *, is_further: bool = False) -> str:
+    place = Place.of_further(name) if is_further else Place(name)
+    settings = resolve(name, {}, project, place)
+    settings.prepare()
+    at = str(settings.pyiceberg["warehouse"])
+    assert settings.spark[f"spark.sql.catalog.{name}.warehouse"] == at
+    return at.removeprefix(f"file://{project}/.sparkevolve/")
+
+
+def test_each_catalog_has_a_folder_of_its_own_in_each_target(tmp_path: Path) -> None:
+    """Whichever of them is the profile's own: two tables of one name never share a folder."""
+    assert lies_in(tmp_path, "bronze", is_further=True) == "warehouse/.catalog-bronze"
+    assert lies_in(tmp_path, "lake") == "warehouse"
+    # Swapped.
+    assert lies_in(tmp_path, "bronze") == "warehouse/.catalog-bronze"
+    assert lies_in(tmp_path, "lake", is_further=True) == "warehouse"
+    # Another target.
+    assert lies_in(tmp_path, "prod") == "warehouse/.catalog-prod"
+    assert (tmp_path / ".sparkevolve" / "owner").read_text() == "lake\n"
+
+
+def test_a_warehouse_from_before_belongs_to_the_catalog_whose_tables_it_has(tmp_path: Path) -> None:
+    folder = prepare(tmp_path)
+    make_tables(tmp_path, "t")
+    (folder / "owner").unlink()
+    assert lies_in(tmp_path, "other") == "warehouse/.catalog-other"
+    assert lies_in(tmp_path, "lake", is_further=True) == "warehouse"
+    assert (tmp_path / ".sparkevolve" / "owner").read_text() == "lake\n"
+
+
+def test_of_two_commands_that_begin_at_once_one_is_refused(tmp_path: Path) -> None:
+    one, other = (resolve(name, {}, tmp_path) for name in ("lake", "other"))
+    one.prepare()
+    with pytest.raises(ProfileError, match="with a catalog of another name than `other`"):
+        other.prepare()
+    assert lies_in(tmp_path, "other") == "warehouse/.catalog-other"

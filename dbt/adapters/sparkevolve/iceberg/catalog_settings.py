@@ -207,6 +207,16 @@ class CatalogSettings:
                 connection.execute("PRAGMA journal_mode=WAL")
             if self.embedded:
                 embedded.check_location(folder, connection)
+        if self.embedded and self.pyiceberg["warehouse"] == f"file://{folder / 'warehouse'}":
+            self._note_owner(folder)
+
+    def _note_owner(self, folder: Path) -> None:
+        if not embedded.note_owner(folder, self.name):
+            raise ProfileError(
+                self.place.setting,
+                f"Another dbt command has begun to use {folder} at this moment, with a catalog of another "
+                f"name than `{self.name}`. Nothing was done: start this one again.",
+            )
 
 
 def resolve(
@@ -324,8 +334,7 @@ def _embedded(place: Place, folder: Path) -> CatalogSettings:
     """Return the settings of an embedded catalog.
 
     Those of a project are in one database, which keeps their tables apart by the catalogs' names, so that it
-    does not matter which of them is the profile's own. Files of further ones have folders of their own: two
-    tables of one name would be in one otherwise.
+    does not matter which of them is the profile's own. See ``embedded.warehouse`` for their files.
     """
     if any(character in str(folder) for character in "?#%"):
         raise ProfileError(
@@ -333,10 +342,7 @@ def _embedded(place: Place, folder: Path) -> CatalogSettings:
             f"The embedded catalog cannot lie in {folder}: SQLite's URLs give ?, # and % a meaning of "
             f"their own. Move the project, or set `{place.setting}`.",
         )
-    warehouse = folder / "warehouse"
-    if place.is_further:
-        # No schema's folder has a dot at its beginning.
-        warehouse /= f".catalog-{place.name}"
+    warehouse = embedded.warehouse(folder, place.name, is_further=place.is_further)
     url = URL.create("sqlite", database=str(folder / "catalog.db"))
     return _sql(
         place,
