@@ -353,19 +353,31 @@
 {# The setting that retires a field and gives its name to the new type. #}
 {% macro move_setting(planner, path) %}
   {# What is in a list or a map directly has no name of its own. #}
-  {% set at = namespace(length=1, type=sparkevolve.struct_type(planner.table)) %}
+  {% set at, levels = namespace(length=1, type=sparkevolve.struct_type(planner.table)), [] %}
   {% for name in path.names %}
     {% if at.type.kind == 'struct' %}
+      {% do levels.append(name | lower) %}
       {% set at.length = loop.index %}
     {% endif %}
     {% set at.type = (at.type.fields | selectattr('name', 'equalto', name) | first).type %}
   {% endfor %}
   {% set names = path.names[:at.length] %}
   {% set beside = sparkevolve.siblings_at(planner.table, names).values() | map(attribute='name') | list %}
-  {% do return(
-    'column_renames: {' ~ sparkevolve.config_path(names) ~ ': '
-    ~ sparkevolve.config_name(sparkevolve.free_name(names[-1] ~ '_old', beside)) ~ '}'
-  ) %}
+  {% set at_path = sparkevolve.config_path(names) ~ ': ' %}
+  {% set setting = '`column_renames: {' ~ at_path
+    ~ sparkevolve.config_name(sparkevolve.free_name(names[-1] ~ '_old', beside)) ~ '}`' %}
+  {# What gave another name to an earlier field of this path has been done. #}
+  {% set others = beside | map('lower') | reject('equalto', names[-1] | lower) | list %}
+  {% for old, new in planner.policy.renames.items() %}
+    {% set steps = sparkevolve.rename_steps(old) | map(attribute=0) | map('lower') | list %}
+    {% set name = sparkevolve.unquote(new) %}
+    {% if steps in [levels, names | map('lower') | list] and name | lower in others %}
+      {% do return(
+        setting ~ ' in the place of `' ~ at_path ~ sparkevolve.config_name(name) ~ '`, which was done before'
+      ) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(setting) %}
 {% endmacro %}
 
 

@@ -129,11 +129,12 @@
   {% set in_table, in_batch = sparkevolve.type_text(old), sparkevolve.type_text(new) %}
   {% do return(
     'Column ' ~ path.text ~ ' is ' ~ in_table ~ ' in the table, and the model returns ' ~ in_batch ~ '.' ~ why
-    ~ (' Return it' if in_table == in_batch else ' Cast it to ' ~ in_table ~ ' in the model, or return it')
+    ~ (' If ' ~ in_table ~ ' holds all its values, cast it to ' ~ in_table ~ ' in the model; if not, return it'
+       if sparkevolve.may_be_cast(new, old) else ' Return it')
     ~ ' under a new name, fill that for old rows'
     ~ (', make that the `' ~ key_setting ~ '`,' if key_setting else ',') ~ ' and retire the old name.'
-    ~ (' To keep the old column under another name, and have its name for the new type, set `' ~ move
-       ~ '`: see docs/replace-a-type.md, with four questions to ask first.' if move else '')
+    ~ (' To keep the old column under another name, and have its name for the new type, set ' ~ move
+       ~ ': see docs/replace-a-type.md, with four questions to ask first.' if move else '')
   ) %}
 {% endmacro %}
 

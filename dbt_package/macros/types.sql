@@ -205,6 +205,27 @@
 {% endmacro %}
 
 
+{# Whether some values of a type come through a CAST to another one, as the values they are. #}
+{% macro may_be_cast(source, target) %}
+  {% set one, other = sparkevolve.family_of(source), sparkevolve.family_of(target) %}
+  {% set casts = ['bytes text', 'number text', 'number truth', 'text time', 'text truth'] %}
+  {% do return(
+    [one, other] | sort | join(' ') in casts or (one == other and one in ['number', 'time'])
+  ) %}
+{% endmacro %}
+
+
+{# The name of the types among which a CAST takes a type; empty for one that has no such others. #}
+{% macro family_of(type) %}
+  {% set names = {
+    'int': 'number', 'bigint': 'number', 'float': 'number', 'double': 'number', 'decimal': 'number', 'date': 'time',
+    'timestamp': 'time', 'timestamp_ltz': 'time', 'timestamp_ntz': 'time', 'string': 'text', 'boolean': 'truth',
+    'binary': 'bytes'
+  } %}
+  {% do return(names.get(type.text.split('(')[0], '') if type.kind == 'leaf' else '') %}
+{% endmacro %}
+
+
 {# Whether two types store the same values in the same shape: names by lower case, fields in the same order. #}
 {% macro is_same(source, target) %}
   {% if source.kind != target.kind or source.fields | length != target.fields | length %}

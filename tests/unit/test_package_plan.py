@@ -94,7 +94,7 @@ def said(refusal: str) -> str:
 
     Both have one text in Spark's words: the adapter shows Iceberg's own, and the package Spark's.
     """
-    if "Cast it to" in refusal:
+    if "cast it to" in refusal:
         return refusal
     return _SAME_TEXT.sub(" is … in the table, and the model returns ….", refusal)
 
@@ -266,8 +266,9 @@ def test_another_type_takes_a_name_over(
         facts=facts,
     )
     check(columns("x int, y int"), columns("x string, y int"), policy)
-    # In the next run the name is the new one's.
+    # In the next run the name is the new one's, and of yet another type the setting is used up.
     check(columns("x_old int, y int, x string"), columns("x string, y int"), policy)
+    check(columns("x_old int, y int, x string"), columns("x bigint, y int"), policy)
 
 
 def identified(schema: Schema, *identifiers: int) -> Schema:

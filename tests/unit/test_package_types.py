@@ -162,6 +162,7 @@ def test_each_pair_of_types_is_widened_and_cast_as_the_adapter_does() -> None:
         for new in listed:
             one, other = as_type(old), as_type(new)
             assert PURE.is_widening(one, other) == types.is_widening(old, new), (old, new)
+            assert PURE.may_be_cast(one, other) == types.may_be_cast(old, new), (old, new)
             assert PURE.is_safe_upcast(one, other) == types.is_safe_upcast(old, new), (old, new)
 
 

@@ -25,7 +25,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import (
     AsFixed,
     AsUuid,
@@ -375,8 +375,9 @@ def test_a_type_that_could_lose_something_is_refused(
     assert refusal.columns == ("Amount",)
     assert refusal.types == (in_table, in_batch)
     assert refusal.reason == f"Column `Amount` is {in_table} in the table, and the model returns {in_batch}."
+    casts = f"If {in_table} holds all its values, cast it to {in_table} in the model; if not, return it"
     assert refusal.remedy == (
-        f"Cast it to {in_table} in the model, or return it under a new name, fill that for old rows, "
+        f"{'Return it' if '<' in in_table + in_batch else casts} under a new name, fill that for old rows, "
         "and retire the old name."
     )
 
@@ -413,9 +414,47 @@ def test_a_text_goes_into_a_uuid_and_bytes_into_fixed_if_they_are_such() -> None
 def test_the_remedy_of_a_key_s_type_names_the_setting() -> None:
     (refusal,) = refused("id int, x int", "ID string, x int", unique_key=("iD",))
     assert refusal.remedy == (
-        "Cast it to int in the model, or return it under a new name, fill that for old rows, make that the "
-        "`unique_key`, and retire the old name."
+        "If int holds all its values, cast it to int in the model; if not, return it under a new name, fill "
+        "that for old rows, make that the `unique_key`, and retire the old name."
     )
+
+
+# What a field was called is not known any more, so any rename may have been made.
+LONG_AGO = TableFacts(past=Past(is_complete=False))
+
+
+@pytest.mark.parametrize(
+    ("table", "batch", "renames", "setting"),
+    [
+        ("x string", "x int", {}, "`column_renames: {x: x_old}`"),
+        ("x string, x_old date", "x int", {"y": "x_old"}, "`column_renames: {x: x_old2}`"),
+        (
+            "X_old date, x string",
+            "x int",
+            {"`X`": "x_old"},
+            "`column_renames: {x: x_old2}` in the place of `x: x_old`, which was done before",
+        ),
+    ],
+)
+def test_the_setting_for_one_more_type_says_which_one_is_used_up(
+    table: str, batch: str, renames: dict[str, str], setting: str
+) -> None:
+    (refusal,) = refused(table, batch, renames=renames, facts=LONG_AGO)
+    assert refusal.otherwise == (
+        f"To keep the old column under another name, and have its name for the new type, set {setting}: see "
+        "docs/replace-a-type.md, with four questions to ask first."
+    )
+
+
+def test_a_nested_setting_that_is_used_up_is_named_by_its_path() -> None:
+    table = one_column("l", array(10, struct(11, v_old=INT, v=STRING)))
+    batch = one_column("l", array(10, struct(11, v=INT)))
+    for path in ("l.v", "l.element.v"):
+        (refusal,) = refused(table, batch, renames={path: "v_old"}, facts=LONG_AGO)
+        assert (
+            "set `column_renames: {l.element.v: v_old2}` in the place of `l.element.v: v_old`, which was done"
+            in refusal.otherwise
+        )
 
 
 def test_a_not_null_struct_is_relaxed_since_its_nulls_are_not_counted() -> None:
@@ -987,13 +1026,13 @@ def test_values_of_the_plan_cannot_be_changed() -> None:
 @pytest.mark.parametrize(
     ("target", "source", "settings", "reason", "remedy"),
     [
-        ("a int", "a bigint", {"type_widening": False}, "`on_schema_change` is 'fail'.", "Cast it to int"),
+        ("a int", "a bigint", {"type_widening": False}, "`on_schema_change` is 'fail'.", "If int holds all"),
         (
             "a int, s",
             "a int, s",
             {"nested_evolution": False},
             " The fields in it differ, and `on_schema_change` is 'fail'.",
-            "Cast it to struct",
+            "Return it under a new name",
         ),
         (
             "a int not null",

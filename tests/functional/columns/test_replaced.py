@@ -54,10 +54,11 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
     scenario.model(f"select 2 as id, 60 as amount, {last} as p", "merging", **models["merging"])
     refused = scenario.fail("--select", "merging").message
     assert (
-        "Column `amount` is string in the table, and the model returns int. Cast it to string in the model, "
-        "or return it under a new name, fill that for old rows, and retire the old name. To keep the old "
-        "column under another name, and have its name for the new type, set `column_renames: "
-        "{amount: amount_old}`: see docs/replace-a-type.md, with four questions to ask first."
+        "Column `amount` is string in the table, and the model returns int. If string holds all its "
+        "values, cast it to string in the model; if not, return it under a new name, fill that for old "
+        "rows, and retire the old name. To keep the old column under another name, and have its name for the "
+        "new type, set `column_renames: {amount: amount_old}`: see docs/replace-a-type.md, with four "
+        "questions to ask first."
     ) in refused
 
     for name, config in models.items():

@@ -30,7 +30,8 @@ class Case:
 def differs(column: str, table: str, model: str) -> tuple[str, ...]:
     return (
         f"Column `{column}` is {table} in the table, and the model returns {model}.",
-        f"Cast it to {table} in the model, or return it under a new name, fill that for old rows, and retire",
+        f"If {table} holds all its values, cast it to {table} in the model; if not, return it under a "
+        "new name, fill that for old rows, and retire",
     )
 
 

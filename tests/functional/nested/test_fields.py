@@ -68,8 +68,8 @@ def test_a_nested_difference_can_be_refused(scenario: Scenario, change: str, wan
     run = scenario.fail()
     assert (
         f"Column `s` is struct<`x`:int,`y`:int> in the table, and the model returns {wanted}. The fields "
-        "in it differ, and `nested_evolution` is false. Cast it to struct<`x`:int,`y`:int> in the model, or "
-        "return it under a new name, fill that for old rows, and retire the old name."
+        "in it differ, and `nested_evolution` is false. Return it "
+        "under a new name, fill that for old rows, and retire the old name."
     ) in run.message
     assert scenario.state() == before
     assert scenario.tables() == ["t"]

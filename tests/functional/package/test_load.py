@@ -77,8 +77,9 @@ REFUSALS = [
     (
         f"select 'x' as id, `NOT NULL` from ({ALL})",
         {"unique_key": "not null"},
-        "Column `id` is bigint in the table, and the model returns string. Cast it to bigint in the model, "
-        "or return it under a new name, fill that for old rows, and retire the old name.",
+        "Column `id` is bigint in the table, and the model returns string. If bigint holds all its "
+        "values, cast it to bigint in the model; if not, return it under a new name, fill that for old rows, "
+        "and retire the old name.",
     ),
     (
         f"select 1 as other from ({ALL})",

@@ -41,6 +41,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     is_reserved,
     path_text,
     quote,
+    unquote,
 )
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -58,7 +59,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     StructMember,
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
-from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames
+from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames, steps_of
 from dbt.adapters.sparkevolve.evolution.restore import restore_command
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
@@ -428,8 +429,24 @@ class _Planner:
         """Return the setting that retires a field and gives its name to the new type."""
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
-        other = free_name(f"{path[-1]}_old", self._names_beside(path))
-        return f"column_renames: {{{config_path(path)}: {config_name(other)}}}"
+        beside = self._names_beside(path)
+        other = free_name(f"{path[-1]}_old", beside)
+        setting = f"`column_renames: {{{config_path(path)}: {config_name(other)}}}`"
+        done = self._renamed_before(path, beside)
+        if not done:
+            return setting
+        return f"{setting} in the place of `{config_path(path)}: {config_name(done)}`, which was done before"
+
+    def _renamed_before(self, path: Path, beside: Iterable[str]) -> str:
+        """Return the name that `column_renames` has given to an earlier field of a path; empty for none."""
+        levels = [fold(name) for at, name in enumerate(path) if path[: at + 1] in self._in_structs]
+        others = set(map(fold, beside)) - {fold(path[-1])}
+        for old, new in self.policy.renames.items():
+            name = unquote(str(new))
+            steps = [fold(text) for text, _ in steps_of(str(old))]
+            if steps in (levels, list(map(fold, path))) and fold(name) in others:
+                return name
+        return ""
 
     @cached_property
     def _in_structs(self) -> frozenset[Path]:

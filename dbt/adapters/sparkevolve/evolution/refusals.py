@@ -8,7 +8,7 @@ from pyiceberg.types import IcebergType
 from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
-from dbt.adapters.sparkevolve.evolution.types import has_map, type_text
+from dbt.adapters.sparkevolve.evolution.types import has_map, may_be_cast, type_text
 
 
 @dataclass(frozen=True)
@@ -300,22 +300,26 @@ def type_differs(
         new: the model's.
         why: what else to say of the reason.
         key_setting: the setting that names the column, if rows are found by it.
-        move: the setting that keeps the old column under another name, and gives its name to the new type.
+        move: the setting that keeps the old column under another name, and gives its name to the new type, as
+            a text goes on with it.
     """
     in_table, in_batch = type_text(old), type_text(new)
-    cast = f"Cast it to {in_table} in the model, or return it"
+    cast = "Return it"
+    if may_be_cast(new, old):
+        # A CAST may lose what made the types differ: digits, a time of day.
+        cast = f"If {in_table} holds all its values, cast it to {in_table} in the model; if not, return it"
     # A key of another name that is NULL in old rows would find none of them.
     retire = f", make that the `{key_setting}`," if key_setting else ","
     if in_table == in_batch:
         # Spark has one type for what are two in Iceberg, such as string for uuid: no cast helps.
-        in_table, in_batch, cast = str(old), str(new), "Return it"
+        in_table, in_batch = str(old), str(new)
     return Refusal(
         columns=(".".join(path),),
         types=(in_table, in_batch),
         reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
         remedy=f"{cast} under a new name, fill that for old rows{retire} and retire the old name.",
         otherwise=move
-        and f"To keep the old column under another name, and have its name for the new type, set `{move}`: "
+        and f"To keep the old column under another name, and have its name for the new type, set {move}: "
         "see docs/replace-a-type.md, with four questions to ask first.",
     )
 

@@ -76,7 +76,7 @@ def resolve_renames(
     arrivals: set[tuple[Path, str]] = set()
     for old_path, new_name in renames.items():
         name = unquote(str(new_name))
-        steps = _steps(str(old_path))
+        steps = steps_of(str(old_path))
         located = _locate(table, steps, fields)
         arrivals.add((tuple(fold(text) for text, _ in steps), fold(name)))
         if located is None:
@@ -202,7 +202,7 @@ def not_found(target: Schema, renames: Mapping[str, str], added: Iterable[Path])
     by_path = {tuple(fold(n) for n in p if n not in ("element", "value")): p for p in added}
     found = []
     for old, new in renames.items():
-        steps = _steps(str(old))
+        steps = steps_of(str(old))
         above = tuple(fold(text) for text, _ in steps[:-1] if text not in ("element", "value"))
         path = by_path.get((*above, fold(unquote(str(new)))))
         if path is not None and _locate(table, steps, fields) is None:
@@ -213,7 +213,7 @@ def not_found(target: Schema, renames: Mapping[str, str], added: Iterable[Path])
 def new_names(table: Schema, renames: Mapping[str, str]) -> dict[int, str]:
     """Return the name that each field of a table is to get, by its id, whether or not it can get it."""
     fields, struct = _Fields(), table.as_struct()
-    located = ((_locate(struct, _steps(str(old)), fields), new) for old, new in renames.items())
+    located = ((_locate(struct, steps_of(str(old)), fields), new) for old, new in renames.items())
     return {found[2].field_id: unquote(str(new)) for found, new in located if found is not None}
 
 
@@ -233,7 +233,7 @@ class _Fields:
         return self._known[id(struct)]
 
 
-def _steps(path: str) -> tuple[Step, ...]:
+def steps_of(path: str) -> tuple[Step, ...]:
     """Return the steps of a path as a user wrote it; what is not in backticks may be a part of a name."""
     return dotted_levels(path) or tuple((part, False) for part in path.split("."))
 

@@ -30,6 +30,21 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote
 
 VARIANT: Literal["variant"] = "variant"
+# Spark's names of types that a CAST takes for each other, and between which of these there is one.
+_FAMILIES = {
+    "number": r"int|bigint|float|double|decimal.*",
+    "time": r"date|timestamp.*",
+    "text": "string",
+    "truth": "boolean",
+    "bytes": "binary",
+}
+_CASTS = (
+    {"number", "text"},
+    {"number", "truth"},
+    {"time", "text"},
+    {"truth", "text"},
+    {"text", "bytes"},
+)
 
 
 class VariantType(PrimitiveType):
@@ -238,6 +253,16 @@ def fields_within(iceberg_type: IcebergType) -> Iterator[tuple[Path, NestedField
         yield (child.name,), child
         for path, field in fields_within(child.field_type):
             yield (child.name, *path), field
+
+
+def may_be_cast(source: IcebergType, target: IcebergType) -> bool:
+    """Tell whether some values of a type come through a CAST to another one, as the values they are."""
+    one, other = (_family(spark_type(type_)) for type_ in (source, target))
+    return {one, other} in _CASTS or (one == other and one in ("number", "time"))
+
+
+def _family(name: str) -> str:
+    return next((family for family, word in _FAMILIES.items() if re.fullmatch(word, name)), "")
 
 
 def has_map(iceberg_type: IcebergType) -> bool:
