@@ -736,14 +736,18 @@ def test_what_a_new_table_skips_is_known_before_it_is_made() -> None:
         "x": "1",
     }
     settings = IncrementalSettings(defaults=wanted)
-    skipped = defaults_of_new(columns, settings, 3)
+    planned = defaults_of_new(columns, settings, 3)
+    assert [change.path for change in planned.changes] == [("At",), ("n",)]
+    skipped = planned.reminders
     assert [text.partition(" is skipped")[0] for text in skipped] == [
         "The default 'x' of `id`",
         "The default 1.234 of `d`",
         "The default 1 of `s`",
         "The default of `x`",
     ]
-    *same, not_stored = defaults_of_new(columns, settings, 2)
+    planned = defaults_of_new(columns, settings, 2)
+    assert planned.changes == ()
+    *same, not_stored = planned.reminders
     assert tuple(same) == skipped
     assert not_stored.startswith(
         "The default of `At`, `n` is not stored: the table has Iceberg's format version 2"

@@ -98,7 +98,12 @@ def test_the_plan_of_a_full_refresh_lists_what_goes(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'a' as note, 2 as n")
     scenario.run()
     before = scenario.state()
-    scenario.model("select 1 as id, 3 as more, 2 as N", full_refresh_schema="replace")
+    scenario.model(
+        "select 1 as id, 3 as more, 2 as N",
+        full_refresh_schema="replace",
+        tblproperties={"format-version": "3"},
+        column_defaults={"More": "7", "n": "random()", "other": "1"},
+    )
     run = scenario.run("--full-refresh", *PLAN_ONLY)
     assert (
         f"{scenario.relation()}: would be created from the model\n"
@@ -106,7 +111,10 @@ def test_the_plan_of_a_full_refresh_lists_what_goes(scenario: Scenario) -> None:
         "  column     `more`\n"
         "  column     `N`\n"
         "  loses      `note`\n"
+        "  default    `More`: 7\n"
+        "  warning    The default random() of `N` is skipped: "
     ) in run.log
+    assert "  warning    The default of `other` is skipped: neither the table nor the model has" in run.log
     scenario.model("select 1 as id, 3 as more, 2 as N")
     run = scenario.run("--full-refresh", *PLAN_ONLY)
     assert f"{scenario.relation()}\n  change     add column `more` int\n  pad        `note`\n" in run.log

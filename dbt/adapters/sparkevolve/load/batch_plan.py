@@ -105,8 +105,8 @@ def plan_defaults(schema: Schema, settings: IncrementalSettings, facts: TableFac
 
 def defaults_of_new(
     columns: Iterable[tuple[str, str]], settings: IncrementalSettings, version: int
-) -> tuple[str, ...]:
-    """Return what to warn of a model's defaults before its table is made, as far as that is known then.
+) -> EvolutionPlan:
+    """Plan a model's defaults before its table is made, as far as they are known then.
 
     Args:
         columns: the names and types of its columns, as ``evolution.types.column_type`` reads them.
@@ -117,7 +117,7 @@ def defaults_of_new(
         NestedField(number, name, column_type(text), required=False)
         for number, (name, text) in enumerate(columns, start=1)
     ]
-    return plan_defaults(Schema(*fields), settings, TableFacts(format_version=version)).reminders
+    return plan_defaults(Schema(*fields), settings, TableFacts(format_version=version))
 
 
 def conversions_of(

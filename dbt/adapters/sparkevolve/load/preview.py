@@ -10,8 +10,10 @@ from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.changes import SetDefault
 from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -111,7 +113,7 @@ class Preview:
 
         Returns:
             ``relation``, ``creates`` (true), ``is_analysed`` (false if the query cannot be, because what it
-            selects from is not there yet), ``columns`` (names), ``defaults`` (texts, if the model has some),
+            selects from is not there yet), ``columns`` (names), ``defaults`` (texts, if the table gets some),
             ``warnings`` and ``refusals`` (texts).
         """
         plan: dict[str, Any] = {"relation": str(target), "creates": True, "is_analysed": True}
@@ -122,9 +124,15 @@ class Preview:
             return plan | {"refusals": [str(refusal) for refusal in exc.refusals]}
         except DbtDatabaseError as exc:
             return plan | {"is_analysed": False, "warnings": [f"The model cannot be analysed: {exc.msg}"]}
-        defaults = [f"{names.quote(name)}: {shown_default(text)}" for name, text in settings.defaults.items()]
+        of_defaults = self._defaults(settings)
+        stored = {names.fold(c.path[0]) for c in of_defaults.changes if isinstance(c, SetDefault)}
+        defaults = [
+            f"{names.quote(name)}: {shown_default(text)}"
+            for name, text in settings.defaults.items()
+            if names.fold(names.unquote(name)) in stored
+        ]
         plan |= {"defaults": defaults} if defaults else {}
-        warnings = [*query["warnings"], *self._warned_defaults(settings)]
+        warnings = [*query["warnings"], *of_defaults.reminders]
         return plan | {"columns": query["columns"], "warnings": warnings}
 
     def refuse_warned_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> None:
@@ -133,11 +141,11 @@ class Preview:
         Raises:
             WarningsError: there is something to warn of, and warnings are errors.
         """
-        self._node.refuse_warnings([f"{target}: {text}" for text in self._warned_defaults(settings)])
+        self._node.refuse_warnings([f"{target}: {text}" for text in self._defaults(settings).reminders])
 
-    def _warned_defaults(self, settings: IncrementalSettings) -> Sequence[str]:
+    def _defaults(self, settings: IncrementalSettings) -> EvolutionPlan:
         if not settings.defaults:
-            return ()
+            return EvolutionPlan()
         # As `Clauses` has it for the table that is made.
         replaced = self._node.table.metadata.format_version if self._node.table is not None else 0
         version = max(replaced, int(DEFAULT_TABLE_PROPERTIES[FORMAT_VERSION]))
