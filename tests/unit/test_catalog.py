@@ -64,6 +64,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, r
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.iceberg.schema_commits import COMMENT_PROPERTY
+from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql.dml import insert_statement
 from tests.unit.conftest import MakeTable
@@ -779,6 +780,34 @@ def test_descriptions_of_table_and_columns_are_one_commit(
     lake.set_docs(target, "It's a table.", {"id": "the key", "a.b": "dotted", "absent": "x"}, retries=0)
     assert described(lake) == ("It's a table.", {"Id": "the key", "a.b": "dotted", "c": None})
     assert commits(lake.load(target)) == (2, 1)
+
+
+def test_descriptions_are_recorded_after_what_a_run_knows_only(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    """What others have changed before it would pass for what a run has looked at."""
+    target = make_table(columns("id int, x int"))
+    lake.set_docs(target, "of the table", {"id": "the key"}, 0, "run-1")
+    found = record.read(lake.load(target).properties)
+    assert set(found) == {1}
+    assert (found[1].changes, found[1].invocation_id, found[1].source) == (
+        {"described": ("`id`",)},
+        "run-1",
+        "",
+    )
+    last = lake.load(target).schema()
+    with lake.load(target).transaction() as change, change.update_schema() as update:
+        update.delete_column("x")
+    lake.set_docs(target, None, {"id": "key"}, 0, "run-2")
+    assert record.read(lake.load(target).properties) == found
+    assert record.known_schema_id(lake.load(target).properties) == last.schema_id
+    history = schema_history(lake.load(target))
+    assert [(entry["schema_id"], entry["invocation_id"]) for entry in history] == [
+        (0, ""),
+        (1, "run-1"),
+        (2, ""),
+        (3, ""),
+    ]
 
 
 def test_the_comment_is_the_property_that_spark_shows(lake: IcebergCatalog, make_table: MakeTable) -> None:

@@ -339,7 +339,8 @@ class SparkEvolveAdapter(SparkAdapter):
         retries = SETTINGS["commit_retries"].value(own_first(config, node), node)
 
         docs = {names.fold(name): doc for name, doc in column_docs.items()}
-        stored = self.catalogs.of(relation.database).set_docs(relation, comment, docs, retries)
+        catalog = self.catalogs.of(relation.database)
+        stored = catalog.set_docs(relation, comment, docs, retries, get_invocation_id())
         running_node().note_changes(stored)
 
     @available.parse_none

@@ -226,6 +226,16 @@ def known_schema_id(properties: Mapping[str, str]) -> int | None:
     return newest
 
 
+def is_known(properties: Mapping[str, str], schemas: Iterable[Schema], schema_id: int) -> bool:
+    """Tell whether a schema is the one that a run has made or looked at last, or the table's first one."""
+    listed = list(schemas)
+    known = known_schema_id(properties)
+    if known is None:
+        # Whoever has made the table has given the names.
+        known = min(schema.schema_id for schema in listed)
+    return schema_id == known or schema_id in read_with_replaced(properties, listed)
+
+
 def _newest(properties: Mapping[str, str]) -> int | None:
     """Return the highest id of a schema that has an entry."""
     return max((int(name[len(PREFIX) :]) for name in properties if _is_entry(name)), default=None)

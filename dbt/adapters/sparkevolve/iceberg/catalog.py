@@ -259,9 +259,10 @@ class IcebergCatalog:
         comment: str | None,
         column_docs: Mapping[str, str],
         retries: int,
+        invocation_id: str = "",
     ) -> list[str]:
         """Store descriptions that differ from what the table has; see ``columns.set_docs``."""
-        return columns.set_docs(self.access, relation, comment, column_docs, retries)
+        return columns.set_docs(self.access, relation, comment, column_docs, retries, invocation_id)
 
     def publish(
         self,

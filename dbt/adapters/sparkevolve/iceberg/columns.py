@@ -119,6 +119,7 @@ def set_docs(
     comment: str | None,
     column_docs: Mapping[str, str],
     retries: int,
+    invocation_id: str = "",
 ) -> list[str]:
     """Store descriptions that differ from what the table has; without a difference make no commit.
 
@@ -128,6 +129,7 @@ def set_docs(
         comment: the table's description, or None to leave it as it is.
         column_docs: descriptions by folded column name; columns that the table lacks are left out.
         retries: how often to try again after a conflict.
+        invocation_id: of the dbt command, for the record.
 
     Returns:
         Texts of what was stored.
@@ -149,7 +151,7 @@ def set_docs(
         stored[:] = [str(SetDoc((name,), doc)) for name, doc in changed.items()]
         if wanted is not None:
             stored.append(f"describe the table as {constant_literal(wanted)}")
-        access.commit(table, lambda: commit_docs(table, wanted, changed))
+        access.commit(table, lambda: commit_docs(table, wanted, changed, invocation_id))
 
     retry(access, relation, attempt, retries, wanted="The descriptions of {} could not be stored")
     return stored

@@ -1,6 +1,6 @@
 """How changes of a table become one commit of PyIceberg."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -25,6 +25,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     RenameField,
     SchemaChange,
     SetDefault,
+    SetDoc,
     SetProperty,
     WidenType,
 )
@@ -71,29 +72,57 @@ def commit_changes(
         )
         if defaults is not None:
             transaction.set_properties({record.OWN_DEFAULTS: defaults})
-        known = {schema.schema_id for schema in table.metadata.schemas}
-        added = {schema.schema_id for schema in transaction.table_metadata.schemas} - known
-        # Of two only the last one is committed, under the id of the first, see ``_without_steps``.
-        schema_id = min(added) if added else transaction.table_metadata.current_schema_id
-        if not added:
-            # It leads back to an older schema, whose record is of who made it.
-            return
-        now = iso(datetime.now(timezone.utc))
-        outdated = record.outdated_properties(table.properties)
-        if outdated:
-            transaction.remove_properties(*outdated)
-        transaction.set_properties(
-            record.new_properties(schema_id, of_schema, invocation_id, now, source, padded)
+        _record(
+            table,
+            transaction,
+            lambda schema_id, at: record.new_properties(
+                schema_id, of_schema, invocation_id, at, source, padded
+            ),
         )
 
 
-def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str]) -> None:
-    """Commit descriptions of a table, if not None, and of columns by their exact names."""
+def _record(table: Table, transaction: Transaction, properties: Callable[[int, str], dict[str, str]]) -> None:
+    """Record a new schema; one that leads back to an older schema has the record of who made that.
+
+    Args:
+        table: the table before.
+        transaction: what has made the schema.
+        properties: returns the record of a schema by its id, made at a time.
+    """
+    known = {schema.schema_id for schema in table.metadata.schemas}
+    added = {schema.schema_id for schema in transaction.table_metadata.schemas} - known
+    if not added:
+        return
+    now = iso(datetime.now(timezone.utc))
+    outdated = record.outdated_properties(table.properties)
+    if outdated:
+        transaction.remove_properties(*outdated)
+    # Of two only the last one is committed, under the id of the first, see ``_without_steps``.
+    transaction.set_properties(properties(min(added), now))
+
+
+def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str], invocation_id: str = "") -> None:
+    """Commit descriptions of a table, if not None, and of columns by their exact names.
+
+    Args:
+        table: the table, loaded directly before.
+        comment: its description.
+        docs: those of its columns.
+        invocation_id: of the dbt command, for the record.
+    """
     with _in_short(table, 0).transaction() as transaction:
         if docs:
             with _schema_update(transaction) as update:
                 for name, doc in docs.items():
                     update.update_column((name,), doc=doc)
+            # Otherwise what others have changed before would pass for what a run has seen.
+            if record.is_known(table.properties, table.metadata.schemas, table.metadata.current_schema_id):
+                changes = [SetDoc((name,), doc) for name, doc in docs.items()]
+                _record(
+                    table,
+                    transaction,
+                    lambda schema_id, at: record.new_properties(schema_id, changes, invocation_id, at, ""),
+                )
         if comment is not None:
             transaction.set_properties({COMMENT_PROPERTY: comment})
 
