@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import MetadataLogEntry
 from pyiceberg.table.update import RemoveSnapshotsUpdate, SetPropertiesUpdate
 
-from dbt.adapters.sparkevolve.iceberg.older_metadata import has_rows_of, properties_since, read
+from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost, has_rows_of, properties_since, read
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 
@@ -143,6 +143,23 @@ def test_the_first_number_of_an_upgraded_table_is_not_its_first_snapshot(
     for file in files_of(table):
         file.unlink()
     assert has_rows_of(table, head, first) is None
+
+
+def test_snapshots_that_have_expired_are_missed_whatever_their_children_say(
+    other: Catalog, new_table: Callable[[], str]
+) -> None:
+    """PyIceberg takes the parent away from a snapshot when that one expires."""
+    name = new_table()
+    table = other.load_table(name)
+    for number in range(2):
+        append(table, [{"id": number}])
+    first, head = (s.snapshot_id for s in table.metadata.snapshots)
+    assert not has_lost(table, head)
+    expire(other, name, first)
+    table = other.load_table(name)
+    assert [s.parent_snapshot_id for s in table.metadata.snapshots] == [None]
+    assert has_lost(table, head)
+    assert not has_lost(table, None)
 
 
 def test_properties_that_came_and_went_are_seen(other: Catalog, new_table: Callable[[], str]) -> None:

@@ -1,8 +1,6 @@
 """Dead letters as rows again: what is read as what, and which ids a table remembers."""
 
 import pytest
-from pyiceberg.catalog import Catalog
-from pyiceberg.table.update import RemoveSnapshotsUpdate
 from pyiceberg.types import (
     BinaryType,
     DecimalType,
@@ -14,12 +12,10 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.types import spark_type
-from dbt.adapters.sparkevolve.iceberg.base import Base
-from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, _has_lost
+from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.sql import payloads, replay
-from tests.unit.conftest import MakeTable
-from tests.unit.helpers import append, array, columns, mapping, struct
+from tests.unit.helpers import array, mapping, struct
 
 
 @pytest.mark.parametrize(
@@ -81,21 +77,3 @@ def test_what_is_said_of_a_replay() -> None:
     none = Replayed("`t`", "`t_dlt`")
     none.staying["audit: a > 0"] = 1
     assert none.lines == ["`t`: 0 dead letters of `t_dlt` loaded", "  1 stays: audit: a > 0"]
-
-
-def test_snapshots_that_have_expired_are_missed_whatever_their_children_say(
-    other: Catalog, make_table: MakeTable
-) -> None:
-    """PyIceberg takes the parent away from a snapshot when that one expires."""
-    make_table(columns("id int"))
-    table = other.load_table("db.t")
-    for number in range(2):
-        append(table, [{"id": number}])
-    first, head = (s.snapshot_id for s in table.metadata.snapshots)
-    assert not _has_lost(Base(table, "main", head, head))
-    gone = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": [first]})
-    other.commit_table(table, (), (gone,))
-    table = other.load_table("db.t")
-    assert [s.parent_snapshot_id for s in table.metadata.snapshots] == [None]
-    assert _has_lost(Base(table, "main", head, head))
-    assert not _has_lost(Base(table, "main", None, None))

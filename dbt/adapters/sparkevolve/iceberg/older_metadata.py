@@ -142,3 +142,14 @@ def has_rows_of(table: Table, head: int | None, snapshot_id: int) -> bool | None
         if snapshot_id == made.snapshot_id or str(snapshot_id) == made.picked_from:
             return True
     return False
+
+
+def has_lost(table: Table, head: int | None) -> bool:
+    """Tell whether a snapshot that another one comes from has expired, or may have.
+
+    Args:
+        table: the table.
+        head: the snapshot; None for none.
+    """
+    there = {s.snapshot_id for s in table.metadata.snapshots}
+    return any(made is None or made.snapshot_id not in there for made in ancestors(table, head))

@@ -23,9 +23,10 @@ from dbt.adapters.sparkevolve.evolution.names import Path, fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import fields_within
-from dbt.adapters.sparkevolve.iceberg import older_metadata, staging
+from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
+from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
@@ -486,7 +487,10 @@ class Replay:
                 was = replay.rows_of(str(self._target), then, of_letters, names, key)
                 query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
             else:
-                query, reason = now, NEWER_ROW if then is None and not _has_lost(base) else _FORGOTTEN
+                query, reason = (
+                    now,
+                    NEWER_ROW if then is None and not has_lost(base.table, base.head) else _FORGOTTEN,
+                )
             for row in self._spark.rows(f"SELECT DISTINCT `letter` FROM (\n{query}\n) AS `found`"):
                 left[str(row[0])] = reason
         return left
@@ -653,10 +657,3 @@ def _schema_id(base: Base, snapshot_id: int) -> int:
 def _has(schema: Schema, f: NestedField) -> bool:
     """Tell whether a schema has a column of a name, as the same one."""
     return any(old.name == f.name and old.field_id == f.field_id for old in schema.fields)
-
-
-def _has_lost(base: Base) -> bool:
-    """Tell whether a snapshot that the table comes from has expired, or may have."""
-    there = {s.snapshot_id for s in base.table.metadata.snapshots}
-    found = older_metadata.ancestors(base.table, base.head)
-    return any(made is None or made.snapshot_id not in there for made in found)
