@@ -2,8 +2,12 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.documentation import wanted
+from dbt.adapters.sparkevolve.documentation import Documentation, wanted
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import columns
 
 
 def relation(identifier: str, database: str = "lake") -> SparkEvolveRelation:
@@ -20,3 +24,13 @@ def test_a_name_in_another_case_is_shown_where_there_is_no_other() -> None:
     assert wanted({relation("ORDERS")}, [relation("orders")]) == {
         ("lake", "shop", "orders"): relation("orders")
     }
+
+
+def test_what_names_no_catalog_is_shown_in_the_profiles_own(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    target = make_table(columns("id int"))
+    asked = SparkEvolveRelation.create(None, target.schema, target.identifier)
+    shown = Documentation(Catalogs([lake]), lambda other: (None, [])).of(asked)
+    assert (shown.metadata.database, shown.metadata.schema, shown.metadata.name) == ("lake", "db", "t")
+    assert list(shown.columns) == ["id"]

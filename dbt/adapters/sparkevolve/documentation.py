@@ -81,7 +81,7 @@ class Documentation:
                 type=str(relation.type or RelationType.Table),
                 schema=str(relation.schema),
                 name=str(relation.identifier),
-                database=relation.database,
+                database=relation.database or self._catalogs.own.name,
                 comment=comment,
                 owner=owner,
             ),

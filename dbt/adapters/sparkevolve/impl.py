@@ -285,15 +285,19 @@ class SparkEvolveAdapter(SparkAdapter):
         dbt looks at its schemas once, before any hook runs; hooks and other writers drop and make relations
         after that.
         """
-        cached = self.get_relation(str(relation.database), str(relation.schema), str(relation.identifier))
+        database = relation.database or self.catalogs.own.name
+        cached = self.get_relation(database, str(relation.schema), str(relation.identifier))
         was_view = cached is not None and bool(cached.is_view)
         found = running_node().note_existing(*self._listing.relation_now(relation, was_view=was_view))
         if listing.kind(found) != listing.kind(cached):
-            if cached is not None:
-                self.cache_dropped(cached)
-            if found is not None:
-                self.cache_added(found)
+            self._cache_instead(cached, found)
         return found
+
+    def _cache_instead(self, cached: BaseRelation | None, found: BaseRelation | None) -> None:
+        if cached is not None:
+            self.cache_dropped(cached)
+        if found is not None:
+            self.cache_added(found)
 
     @available.parse(lambda *a, **k: [])
     def schema_history(self, relation: SparkEvolveRelation) -> list[dict[str, Any]]:
