@@ -70,8 +70,12 @@ test-package: $(VENV)/.installed-dev ## Tests of the adapter that the dbt packag
 test-package-core: $(VENV)/.installed-dev ## A dozen of them, two minutes
 	$(BIN)/python -m pytest -m core --mode package $(addprefix tests/functional/,keys nested $(addprefix strategies/test_,full_refresh.py insert_overwrite.py kept_values.py merge.py microbatch.py))
 
+.PHONY: docs
+docs: $(VENV)/.installed-dev ## The docs as a site, in site/; each link has to lead somewhere
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 .PHONY: lint
-lint: $(VENV)/.installed-dev ## ruff, mypy, import-linter and codespell
+lint: $(VENV)/.installed-dev docs ## ruff, mypy, import-linter, codespell, and the docs as a site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

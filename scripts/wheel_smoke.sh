@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Run the README's install command as it is printed, with an empty home folder; then put the built wheel alone in the
-# place of what it installed; `dbt parse` and one `dbt run` find every macro. Then parse with dbt-core 1.12 too,
-# installed without its dependencies, of which one is not in every package registry.
+# Run the README's install command as it is printed, with an empty home folder; then put the wheel that a release would
+# upload in the place of what it installed, and run the README's first table, command by command, in the same home
+# folder. Then go on with dbt-core 1.12, installed without its dependencies, of which one is not in every registry.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "${PYTHON:-python3}" -m venv "$work/build"
-"$work/build/bin/pip" install --quiet build
-"$work/build/bin/python" -m build --quiet --wheel --outdir "$work/dist" .
+"$work/build/bin/pip" install --quiet build 'twine>=6.2'
+PYTHON="$work/build/bin/python" scripts/release_check.sh "$work/dist"
 
 "${PYTHON:-python3}" -m venv "$work/venv"
 pip="$work/venv/bin/pip"
@@ -26,51 +26,31 @@ mkdir "$work/home"
 "$pip" check
 "$work/venv/bin/python" scripts/provide_java.py
 
-mkdir -p "$work/project/models"
+repository=$PWD
+mkdir "$work/project"
 cd "$work/project"
-cat > dbt_project.yml <<'YAML'
-name: smoke
-version: 1.0.0
-profile: smoke
-YAML
-cat > profiles.yml <<'YAML'
-smoke:
-  target: dev
-  outputs:
-    dev:
-      type: sparkevolve
-      method: session
-      schema: analytics
-      threads: 2
-      catalog: lake
-YAML
-cat > models/orders.sql <<'SQL'
-{{ config(materialized='incremental', unique_key='id', on_schema_change='append_new_columns_preserve') }}
-select 1 as id, {{ "'red' as colour" if var('v', 1) == 1 else "2 as doors" }}
-SQL
-dbt="$work/venv/bin/dbt"
+export HOME="$work/home" PATH="$work/venv/bin:$PATH"
 # Not through a pipe into grep -q, which would end dbt before it has ended itself.
-"$dbt" --version > "$work/version"
+dbt --version > "$work/version"
 grep 'sparkevolve' "$work/version"
-"$dbt" parse
-"$dbt" debug
-"$dbt" run
-"$dbt" run --vars 'v: 2'
-"$work/venv/bin/python" - <<'PYTHON'
+python "$repository/scripts/readme_commands.py" "$repository/README.md" "$work/project"
+cd shop
+python - <<'PYTHON'
 from pathlib import Path
 
 from pyiceberg.catalog import load_catalog
 
 lake = load_catalog("lake", type="sql", uri=f"sqlite:///{Path('.sparkevolve/catalog.db').absolute()}")
-rows = lake.load_table("analytics.orders").scan().to_arrow().to_pylist()
-assert rows == [{"id": 1, "colour": None, "doors": 2}], rows
+rows = sorted(tuple(row.values()) for row in lake.load_table("analytics.orders").scan().to_arrow().to_pylist())
+assert [row[0] for row in rows] == [1, 2, 3], rows
+assert rows[1] == (2, "Bob", 45000000000, None, "web"), rows
 print("1 passed, 0 failed")
 PYTHON
 
 "$pip" install --quiet --no-deps 'dbt-core>=1.12,<1.13' metricflow
 "$pip" install --quiet python-dotenv opentelemetry-api sqlglot
 rm -rf target
-"$dbt" --version > "$work/version"
+dbt --version > "$work/version"
 grep 'installed: 1.12' "$work/version"
-"$dbt" parse
-"$dbt" run --vars 'v: 2'
+dbt parse
+dbt run --vars 'release: 2'

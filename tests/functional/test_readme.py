@@ -1,9 +1,11 @@
 """The examples of the documentation, run as they stand there; what they show is what dbt prints."""
 
+import json
 import re
 import shlex
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from tests.functional.harness import Scenario
 
@@ -33,11 +35,20 @@ def commands(block: str) -> list[tuple[str, str]]:
     return re.findall(r"^\$ (.*)\n((?:[^$\n].*\n)*)", block, re.MULTILINE)
 
 
-def test_the_first_example_of_the_readme(scenario: Scenario) -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    example = page[page.index("## What it does") : page.index("## Try it")]
+def page_of(scenario: Scenario) -> dict[str, Any]:
+    """Return what the page of schemas says of the only table."""
+    text = (scenario.folder / "target" / "sparkevolve_schema.html").read_text(encoding="utf-8")
+    data = re.search(r'<script id="data" type="application/json">(.*?)</script>', text)
+    assert data is not None
+    (model,) = json.loads(data[1])["models"]
+    return dict(model)
+
+
+def follow(scenario: Scenario, page: str) -> int:
+    """Write the models and run the commands of a page; return how many lines it shows of what is printed."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = 0
-    for language, code in re.findall(r"^```(sql|console)\n(.*?)^```$", example, re.DOTALL | re.MULTILINE):
+    for language, code in re.findall(r"^```(sql|console)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         if language == "sql":
             scenario.file("models/orders.sql", code)
             continue
@@ -50,17 +61,35 @@ def test_the_first_example_of_the_readme(scenario: Scenario) -> None:
             said = iter(masked(run.log.replace(scenario.schema, "analytics")))
             assert [line for line in masked(output) if line not in said] == []
             shown += len(output.splitlines())
+    return shown
+
+
+def test_the_longer_example(scenario: Scenario) -> None:
+    shown = follow(scenario, "tutorial.md")
     assert shown > 20
     assert scenario.rows("orders") == [
         (1, "Ann", 30, "gift", None),
         (2, "Bob", 45000000000, None, "web"),
         (3, "Cid", 80, None, "shop"),
     ]
+    shown_on_page = page_of(scenario)
+    assert [(lane["name"], [mark[1] for mark in lane["marks"]]) for lane in shown_on_page["lanes"]] == [
+        ("order_id", ["created"]),
+        ("customer", ["created"]),
+        ("amount", ["created", "widened"]),
+        ("note", ["created", "padded"]),
+        ("channel", ["added"]),
+    ]
+    assert [version["by"] for version in shown_on_page["versions"]] == ["run", "run"]
     table = scenario.table("orders")
     first = table.snapshot_by_id(scenario.snapshots("orders")[0])
     assert first is not None
     before = {task.file.file_path for task in table.scan(snapshot_id=first.snapshot_id).plan_files()}
     assert before <= {task.file.file_path for task in table.scan().plan_files()}
+    ids = scenario.field_ids("orders")
+    assert follow(scenario, "rename.md") == 2
+    assert scenario.field_ids("orders") == {("client" if n == "customer" else n): i for n, i in ids.items()}
+    assert scenario.rows("orders")[1:] == [(2, "Bob", 45000000000, None, "web"), (3, "Cid", 80, None, "shop")]
 
 
 def test_the_example_of_a_microbatch(scenario: Scenario) -> None:

@@ -110,7 +110,7 @@ def test_a_table_in_the_letters_that_the_catalog_gives_it_is_unfilled(
 
 
 @pytest.mark.parametrize("of", [OF_GLUE, OF_S3_TABLES, OF_GLUE_BUCKET], ids=["glue", "s3", "bucket"])
-@pytest.mark.parametrize("meanwhile", ["filled", "made anew", "gone"])
+@pytest.mark.parametrize("meanwhile", ["filled", "recreated", "gone"])
 def test_what_has_become_of_a_table_since_it_was_looked_at_counts(
     lake: IcebergCatalog,
     make_table: MakeTable,
@@ -131,7 +131,7 @@ def test_what_has_become_of_a_table_since_it_was_looked_at_counts(
             )
         else:
             other.drop_table("db.t")
-        if meanwhile == "made anew":
+        if meanwhile == "recreated":
             make_table(ID, properties=made_empty(maker="run-2"))
         return look(*arguments)
 
@@ -227,7 +227,7 @@ def test_a_failed_node_leaves_what_another_run_is_about_to_fill(
     assert other.list_tables("db") == [("db", "others")]
 
 
-def test_an_unfilled_table_whose_files_may_not_be_deleted_is_made_anew(
+def test_an_unfilled_table_whose_files_may_not_be_deleted_is_recreated(
     lake: IcebergCatalog, make_table: MakeTable, other: Catalog, can: Can, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     can(OF_GLUE_BUCKET)

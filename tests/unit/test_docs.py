@@ -1,11 +1,16 @@
 """What the documentation says of the tests is what the tests are."""
 
 import ast
+import json
 import re
 from pathlib import Path
 
+import yaml
+
 from dbt.adapters.sparkevolve.model_config import KNOWN
+from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.settings import DOCUMENTED
+from dbt.adapters.sparkevolve.variables import KNOWN as VARIABLES
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dbt-tests.md"
@@ -170,3 +175,46 @@ def test_the_table_of_settings_is_what_the_code_says() -> None:
     assert table[: len(rows)] == rows
     others = [name for line in table[len(rows) :] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
     assert set(others) <= KNOWN
+
+
+def _pages() -> list[Path]:
+    pages = [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    return sorted(pages)
+
+
+def test_each_run_operation_of_the_pages_takes_its_arguments() -> None:
+    """What a page shows as a command is accepted as far as that can be told without a table."""
+    operations = Operations("lake", {})
+    shown = []
+    for page in _pages():
+        for name, quoted, args in re.findall(
+            r"dbt run-operation (\w+)(?: --args (['\"])(.*?)(?<!\\)\2)?", page.read_text(encoding="utf-8")
+        ):
+            given = yaml.safe_load(args.replace('\\"', '"') if quoted == '"' else args) or {} if args else {}
+            if args and name in OPERATIONS and name != "NAME":
+                operations.arguments(name, given)
+            shown.append((page.name, name))
+    assert len(shown) > 15
+    unknown = {name for _, name in shown} - set(OPERATIONS)
+    # Of the dbt package, whose own tests run it.
+    assert unknown <= {"sparkevolve", "NAME"}
+
+
+def test_each_variable_and_setting_of_the_pages_exists() -> None:
+    for page in _pages():
+        text = page.read_text(encoding="utf-8")
+        variables = set(re.findall(r"sparkevolve_[a-z_]+(?=:)", text))
+        assert variables <= set(VARIABLES), page.name
+        for block in re.findall(r"\{\{ config\((.*?)\) \}\}", text, re.DOTALL):
+            call = ast.parse(f"config({block})").body[0]
+            assert isinstance(call, ast.Expr)
+            assert isinstance(call.value, ast.Call)
+            keys = {str(keyword.arg) for keyword in call.value.keywords}
+            assert keys <= KNOWN | {"materialized", "meta", "alias"}, page.name
+
+
+def test_each_page_is_in_the_navigation_of_the_site() -> None:
+    site = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = re.findall(r"[\w-]+\.md", json.dumps(site["nav"]))
+    outside = {"start.md", "dbt-package.md", "contributing.md", "operations.md"}
+    assert sorted(listed) == sorted({page.name for page in (ROOT / "docs").glob("*.md")} | outside)

@@ -76,7 +76,7 @@ def given_names(trees: Iterable[ast.Module]) -> set[str]:
 
 
 def overridden(path: Path) -> Iterator[str]:
-    """Yield the private names that classes of a module give anew to what they inherit from others."""
+    """Yield the private names that classes of a module give again to what they inherit from others."""
     for node in TREES[path].body:
         if not isinstance(node, ast.ClassDef):
             continue

@@ -369,7 +369,7 @@ def test_a_full_refresh_is_quiet_if_the_table_is_partitioned_as_the_model(
         (["ts", "bucket(4, id)", "my part"], "ts, bucket(4, id), my part"),
     ],
 )
-def test_a_full_refresh_says_that_it_does_not_partition_the_table_anew(
+def test_a_full_refresh_says_that_it_does_not_repartition_the_table(
     loads: Loads, configured: object, told: str
 ) -> None:
     loads.table(PARTITIONED, spec=SPEC)

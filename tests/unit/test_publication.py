@@ -367,7 +367,7 @@ def test_a_branch_that_is_gone_is_not_published(
     assert publish(lake, base, "never there") == Published.MOVED
 
 
-def test_a_branch_that_was_made_anew_is_not_published(
+def test_a_branch_that_was_recreated_is_not_published(
     lake: IcebergCatalog, other: Catalog, target: SparkEvolveRelation
 ) -> None:
     """By an INSERT of Spark's, after somebody had removed the one that the run had cut: without retention."""

@@ -121,7 +121,7 @@ def test_tables_come_and_go_by_the_rules(strict: StrictScenario) -> None:
     assert scenario.rows("cities") == [(1, "Kyjiw"), (2, "Lwiw")]
     versions = [(row[1], row[-1] is None) for row in scenario.rows("kept")]
     assert sorted(versions) == [(10, False), (5000000000, True)]
-    # Nothing was dropped and made anew.
+    # Nothing was dropped and recreated.
     assert {name: scenario.table(name).metadata.table_uuid for name in scenario.tables()} == uuids
     scenario.is_clean("cities", "kept", "plain", "t")
 

@@ -114,7 +114,7 @@ def remove_unfilled(access: CatalogAccess, relation: BaseRelation, maker: str) -
 
 
 def _remove(access: CatalogAccess, relation: BaseRelation, table: Table) -> bool:
-    """Remove a table, and tell whether it is gone: it stays if it was filled meanwhile, or made anew."""
+    """Remove a table, and tell whether it is gone: it stays if it was filled meanwhile, or recreated."""
     uuid = table.metadata.table_uuid
 
     def is_same(now: Table) -> bool:
