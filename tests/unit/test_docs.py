@@ -218,3 +218,12 @@ def test_each_page_is_in_the_navigation_of_the_site() -> None:
     listed = re.findall(r"[\w-]+\.md", json.dumps(site["nav"]))
     outside = {"start.md", "dbt-package.md", "contributing.md", "operations.md"}
     assert sorted(listed) == sorted({page.name for page in (ROOT / "docs").glob("*.md")} | outside)
+
+
+def test_what_the_readme_begins_with_is_what_its_first_table_shows() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    heading = text.index("## Your first table")
+    begin = re.search(r"^```console\n(.*?)^```$", text[:heading], re.DOTALL | re.MULTILINE)
+    assert begin is not None
+    shown = iter(text[heading:].splitlines())
+    assert [line for line in begin[1].splitlines() if line not in shown] == []
