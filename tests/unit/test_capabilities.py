@@ -90,7 +90,10 @@ OF_AWS = {**OF_REST, "stages_creations": False, "has_nested_schemas": False}
     ("properties", "expected"),
     [
         ({"type": "sql"}, USUAL),
-        ({"type": "hive"}, {**USUAL, "has_nested_schemas": False, "reads_types": True}),
+        (
+            {"type": "hive"},
+            {**USUAL, "has_nested_schemas": False, "reads_types": True, "names": Names.NO_UPPER},
+        ),
         (
             {"type": "glue"},
             {**USUAL, "has_nested_schemas": False, "has_views": False, "names": Names.LOWER},
@@ -169,6 +172,14 @@ def test_which_names_awss_catalogs_take(name: str, s3_tables: bool, glue: bool, 
     skips = {"glue.skip-name-validation": "true"}
     for given in ({**properties, **skips}, {**properties, "spark": skips}):
         assert capabilities_of(resolve("lake", given, tmp_path).known).takes_name(name)
+
+
+@pytest.mark.parametrize(("name", "is_taken"), [("orders", True), ("or-ders", True), ("oRders", False)])
+def test_a_metastore_keeps_names_in_lower_case(name: str, is_taken: bool) -> None:
+    hive = capabilities_of({"type": "hive"})
+    assert hive.takes_name(name) is is_taken
+    assert hive.takes_schema(name)
+    assert capabilities_of({"type": "glue"}).takes_schema("oRders") is False
 
 
 @pytest.fixture

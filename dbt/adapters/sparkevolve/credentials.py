@@ -207,7 +207,7 @@ class SparkEvolveCredentials(SparkCredentials):
             catalogs,
             kind=can.kind.value,
             is_nested=can.has_nested_schemas,
-            takes_name=can.takes_name,
+            takes_name=can.takes_schema,
             names=can.names.value,
         )
         if problem:

@@ -134,7 +134,7 @@ class Listing:
             catalogs,
             kind=can.kind.value,
             is_nested=can.has_nested_schemas,
-            takes_name=can.takes_name,
+            takes_name=can.takes_schema,
             names=can.names.value,
             is_own=catalog is self._catalogs.own,
         )

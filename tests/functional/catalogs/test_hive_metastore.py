@@ -181,6 +181,13 @@ def test_iceberg_keeps_the_case_that_the_metastore_lowers(
     assert scenario.tables() == ["t"]
 
 
+def test_a_name_that_the_metastore_would_keep_in_other_letters_is_refused(hive_scenario: Scenario) -> None:
+    hive_scenario.model("select 1 as id", alias="Orders")
+    failed = hive_scenario.fail()
+    assert "takes names without upper-case letters" in failed.message
+    assert hive_scenario.tables() == []
+
+
 def test_a_column_name_that_the_metastore_takes(hive_scenario: Scenario) -> None:
     """Hive 2.3 takes a comma in the name of a column; Spark's own tables are what cannot have it."""
     scenario = hive_scenario

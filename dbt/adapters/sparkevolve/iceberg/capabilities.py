@@ -35,6 +35,7 @@ class Names(Enum):
     """Which names of tables and schemas a catalog takes."""
 
     ANY = "any"
+    NO_UPPER = "without upper-case letters"
     LOWER = "of lower-case letters, digits and underscores only"
     LOWER_BEGUN = "of lower-case letters, digits and underscores only, which begin with a letter or a digit"
 
@@ -89,6 +90,7 @@ _GLUE_LIMITS = (
     "AWS Glue Developer Guide, Considerations and limitations when using AWS Glue Iceberg REST Catalog APIs"
 )
 SKIPS_NAMES = "glue.skip-name-validation"
+_HIVE_NAMES = "Hive, `MetaStoreUtils` and `ObjectStore`: names are kept in lower case"
 _OF_AWS = (Kind.S3_TABLES, Kind.GLUE_REST, Kind.GLUE_REST_S3_TABLES)
 _GLUE_NAMES = "AWS Glue Developer Guide, Table API: for Hive compatibility, names are lower-case"
 _OF_GLUE = (Kind.GLUE_REST, Kind.GLUE_REST_S3_TABLES)
@@ -154,6 +156,7 @@ _TABLE = {
         Names.ANY,
         "",
         {
+            Kind.HIVE: (Names.NO_UPPER, _HIVE_NAMES),
             # Any other name is not found by Spark, and made by PyIceberg in other letters.
             Kind.GLUE: (Names.LOWER, f"{_ICEBERG}, unless `{SKIPS_NAMES}` is true"),
             Kind.S3_TABLES: (Names.LOWER_BEGUN, _S3_NAMES),
@@ -298,9 +301,15 @@ class Capabilities:
         return found
 
     def takes_name(self, name: str) -> bool:
-        """Tell whether a table or a level of a schema can have this name."""
+        """Tell whether a table can have this name, and be found again by dbt, which compares letters."""
+        if self.names is Names.NO_UPPER:
+            return name == name.lower()
         form = _FORMS.get(self.names)
         return form is None or form.fullmatch(name) is not None
+
+    def takes_schema(self, name: str) -> bool:
+        """Tell whether a level of a schema can have this name: one in other letters is found as well."""
+        return self.names is Names.NO_UPPER or self.takes_name(name)
 
     def is_said(self, name: str) -> bool:
         """Tell whether a fact of this name is known from the server itself."""
