@@ -76,6 +76,11 @@ class Run:
                 return str(node.message)
         return ""
 
+    @property
+    def said(self) -> dict[str, str]:
+        """The message of each node by its name."""
+        return {node.node.name: str(node.message) for node in self.result.result or ()}
+
 
 class Scenario:
     """A dbt project with one schema.
@@ -83,6 +88,8 @@ class Scenario:
     Attributes:
         schema: the schema in which it builds.
         sql: runs a statement beside dbt; returns its rows.
+        writes_artifacts: whether dbt writes `manifest.json` and `run_results.json`, which `dbt retry` and
+            `--state` need. That takes a third of what dbt itself does in a command.
     """
 
     def __init__(
@@ -94,6 +101,7 @@ class Scenario:
         self.sql = sql
         self._lake = lake
         self._profile = profile
+        self.writes_artifacts = False
         (folder / "models").mkdir(parents=True)
         self.write_project()
         (folder / "profiles.yml").write_text(
@@ -106,7 +114,7 @@ class Scenario:
             "name": "case",
             "version": "1.0.0",
             "profile": "case",
-            "flags": {"send_anonymous_usage_stats": False},
+            "flags": {"send_anonymous_usage_stats": False, "write_json": False},
         }
         (self.folder / "dbt_project.yml").write_text(yaml.safe_dump({**project, **settings}))
 
@@ -137,11 +145,19 @@ class Scenario:
 
         # dbt sums up those of all commands of a process, which has one command outside of tests.
         reset_deprecations()
+        artifacts = ["--write-json"] if self.writes_artifacts else []
         before = os.getcwd()
         os.chdir(self.folder)
         try:
             result = dbtRunner(callbacks=[keep]).invoke(
-                [*arguments, "--project-dir", str(self.folder), "--profiles-dir", str(self.folder)]
+                [
+                    *arguments,
+                    *artifacts,
+                    "--project-dir",
+                    str(self.folder),
+                    "--profiles-dir",
+                    str(self.folder),
+                ]
             )
         finally:
             os.chdir(before)

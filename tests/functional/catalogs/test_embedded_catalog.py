@@ -12,10 +12,10 @@ import yaml
 from dbt.cli.main import dbtRunner
 from pyiceberg.catalog import load_catalog
 
-from tests.functional.conftest import DRIVERS, FAST
+from tests.functional.conftest import DRIVERS, FAST, SHORT_LIVED_JAVA
 
-MODELS = [f"m{number:02}" for number in range(40)]
-HALVES = (MODELS[:20], MODELS[20:])
+MODELS = [f"m{number:02}" for number in range(24)]
+HALVES = (MODELS[:12], MODELS[12:])
 
 # Each version adds a column of its own and loses that of the version before. Even models replace the row of
 # key 0 and add one; odd ones append.
@@ -29,7 +29,7 @@ select {{{{ var('v') }}}} as id, {{{{ var('v') }}}} as v, {{{{ var('v') }}}} as 
 
 @pytest.fixture
 def project(tmp_path: Path, method: str) -> Path:
-    """Make a project of forty models on the embedded catalog."""
+    """Make a project of many models on the embedded catalog."""
     if method != "session":
         pytest.skip("the embedded catalog belongs to the session method")
     folder = tmp_path / "a project with spaces"
@@ -37,12 +37,12 @@ def project(tmp_path: Path, method: str) -> Path:
     for number, name in enumerate(MODELS):
         config = "unique_key='id'" if number % 2 == 0 else "incremental_strategy='append'"
         (folder / "models" / f"{name}.sql").write_text(MODEL.format(config=config))
-    flags = {"send_anonymous_usage_stats": False}
+    flags = {"send_anonymous_usage_stats": False, "write_json": False}
     (folder / "dbt_project.yml").write_text(
         yaml.safe_dump({"name": "stress", "version": "1.0.0", "profile": "stress", "flags": flags})
     )
     output: dict[str, Any] = {"type": "sparkevolve", "method": "session", "catalog": "lake", "schema": "s"}
-    output |= {"threads": 8, "spark_config": {**FAST, **DRIVERS}}
+    output |= {"threads": 8, "spark_config": {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}}
     profile = {"stress": {"target": "t", "outputs": {"t": output}}}
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
     return folder

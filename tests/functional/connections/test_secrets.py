@@ -106,6 +106,7 @@ def test_no_text_of_a_run_shows_a_secret(scenario_factory: Callable[..., Scenari
     if method != "session":
         pytest.skip("the texts are the same")
     scenario = scenario_factory(password="open sesame 1", token="t0ken")
+    scenario.writes_artifacts = True
     scenario.model(
         "select cast(raise_error('no entry: open sesame 1, open%20sesame%201, t0ken') as int) as id"
     )

@@ -59,6 +59,7 @@ def write(scenario: Scenario, sql: str) -> None:
 
 @pytest.mark.core
 def test_each_strategy_sets_aside_what_cannot_be_placed(scenario: Scenario) -> None:
+    scenario.writes_artifacts = True
     write(scenario, OLD.format(first=998, last=1002))
     scenario.run(*RUN)
     assert scenario.tables() == sorted(MODELS), "no table for dead letters without one"

@@ -225,6 +225,7 @@ def test_a_process_that_ends_before_its_nodes(scenario: Scenario) -> None:
 
 def test_fail_fast_and_retry(scenario: Scenario) -> None:
     """What runs beside a node that fails is cancelled; the project's hooks and the next commands are not."""
+    scenario.writes_artifacts = True
     scenario.model(OLD, "slow")
     scenario.run()
     ended = scenario.relation("ended")

@@ -165,8 +165,10 @@ def test_names_that_spark_confuses_are_refused(scenario: Scenario, old: str, new
 def test_names_compare_alike_under_a_turkish_locale(
     scenario_factory: Callable[..., Scenario], profile_target: dict[str, Any]
 ) -> None:
-    turkish = "-Duser.language=tr -Duser.country=TR"
-    config = {**profile_target.get("spark_config", {}), "spark.driver.extraJavaOptions": turkish}
+    given = profile_target.get("spark_config", {})
+    options = "spark.driver.extraJavaOptions"
+    turkish = f"{given.get(options, '')} -Duser.language=tr -Duser.country=TR"
+    config = {**given, options: turkish}
     scenario = scenario_factory(method="session", spark_config=config)
     scenario.sql(f"create schema `lake`.`{scenario.schema}`")
     scenario.sql(f"create table {scenario.relation()} (id int, TITLE string, `{SHARP}` int) using iceberg")

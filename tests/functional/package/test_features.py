@@ -67,6 +67,7 @@ def test_a_full_refresh_that_ends_half_way_leaves_the_rows(
 
 
 def test_hooks_grants_and_clones(project: Scenario) -> None:
+    project.writes_artifacts = True
     log = f"{project.schema}.hook_log"
     project.sql(f"create schema if not exists lake.{project.schema}")
     project.sql(f"create table lake.{log} (at string, n bigint) using iceberg")

@@ -46,6 +46,7 @@ def values(project: Scenario) -> list[tuple[Any, ...]]:
 
 
 def test_a_full_refresh_that_failed_half_way_goes_on(project: Scenario) -> None:
+    project.writes_artifacts = True
     rows = ", ".join(f"({number}, timestamp'{year}-01-01 05:00:00')" for number, year in enumerate(YEARS, 1))
     project.file(
         "models/events.sql",

@@ -88,6 +88,7 @@ def test_two_statements_in_one_model_are_refused(scenario: Scenario) -> None:
 
 
 def test_a_clone_is_a_view_onto_the_other_target(scenario: Scenario) -> None:
+    scenario.writes_artifacts = True
     scenario.model("select 1 as id, 'a' as v")
     scenario.model("select 1 as id", "seen", **VIEW)
     scenario.run()

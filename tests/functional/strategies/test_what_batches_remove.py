@@ -29,6 +29,7 @@ def values(scenario: Scenario, name: str = "t") -> list[tuple[Any, ...]]:
 
 def test_a_full_refresh_that_is_retried_leaves_what_it_has_loaded(scenario: Scenario) -> None:
     """Whatever the schema becomes, and also where the setting of the model asks for it."""
+    scenario.writes_artifacts = True
     models: dict[str, dict[str, Any]] = {
         "t": {},
         "replaced": {"full_refresh_schema": "replace"},
