@@ -206,45 +206,38 @@ def snapshot(scenario: Scenario, **config: Any) -> None:
     assert run.success, run.message or run.log
 
 
-def make(scenario: Scenario, what: str, **config: Any) -> str:
-    """Make a relation of a kind, and return its name."""
-    if what == "snapshot":
-        snapshot(scenario, **config)
-        return "snap"
-    if what == "seed":
-        scenario.write_project(seeds={f"+{key}": value for key, value in config.items()})
-        scenario.file("seeds/t.csv", "id,note\n1,a\n")
-        seed(scenario)
-    else:
-        key = (
-            {"unique_key": "id"} if what == "incremental" else {"unique_key": None, "on_schema_change": None}
-        )
-        scenario.model("select 1 as id, 'a' as note", materialized=what, **key, **config)
-        scenario.run()
-    return "t"
+def make_all(scenario: Scenario, **config: Any) -> list[str]:
+    """Make a relation of each kind that is a table, and return their names."""
+    plain: dict[str, Any] = {"unique_key": None, "on_schema_change": None}
+    scenario.write_project(seeds={f"+{key}": value for key, value in config.items()})
+    scenario.file("seeds/seeded.csv", "id,note\n1,a\n")
+    scenario.model("select 1 as id, 'a' as note", "made", materialized="table", **plain, **config)
+    scenario.model("select 1 as id, 'a' as note", "loaded", **config)
+    seed(scenario)
+    scenario.run()
+    snapshot(scenario, **config)
+    return ["made", "loaded", "seeded", "snap"]
 
 
-@pytest.mark.parametrize("what", ["table", "incremental", "seed", "snapshot"])
-def test_tables_are_iceberg_and_merge_on_read(scenario: Scenario, what: str) -> None:
+def test_tables_are_iceberg_and_merge_on_read(scenario: Scenario) -> None:
     """Without ``file_format`` and ``tblproperties``."""
-    name = make(scenario, what)
-    table = scenario.table(name)
-    assert table.metadata.format_version == 2
-    assert {key: table.properties.get(key) for key in MERGE_ON_READ} == MERGE_ON_READ
+    for name in make_all(scenario):
+        table = scenario.table(name)
+        assert table.metadata.format_version == 2, name
+        assert {key: table.properties.get(key) for key in MERGE_ON_READ} == MERGE_ON_READ, name
 
 
-@pytest.mark.parametrize("what", ["table", "incremental", "seed", "snapshot"])
-def test_tblproperties_win(scenario: Scenario, what: str) -> None:
+def test_tblproperties_win(scenario: Scenario) -> None:
     cleaned = "write.metadata.delete-after-commit.enabled"
     given = {"write.delete.mode": "copy-on-write", "it's": "a \\ b", cleaned: True}
-    name = make(scenario, what, tblproperties=given)
-    properties = scenario.table(name).properties
-    assert {key: properties.get(key) for key in MERGE_ON_READ} == {
-        **MERGE_ON_READ,
-        "write.delete.mode": "copy-on-write",
-    }
-    assert properties["it's"] == "a \\ b"
-    assert properties[cleaned] == "true"
+    for name in make_all(scenario, tblproperties=given):
+        properties = scenario.table(name).properties
+        assert {key: properties.get(key) for key in MERGE_ON_READ} == {
+            **MERGE_ON_READ,
+            "write.delete.mode": "copy-on-write",
+        }, name
+        assert properties["it's"] == "a \\ b", name
+        assert properties[cleaned] == "true", name
 
 
 def test_incremental_model_of_another_file_format_is_refused(scenario: Scenario) -> None:
@@ -310,20 +303,19 @@ def test_snapshots_of_one_name_in_two_schemas(scenario: Scenario, lake: Any) -> 
         scenario.sql(f"drop schema if exists `lake`.`{other}`")
 
 
-@pytest.mark.parametrize("materialized", ["table", "incremental", "view"])
-def test_awkward_name_of_a_model(scenario: Scenario, materialized: str) -> None:
-    key = (
-        {"unique_key": "id"}
-        if materialized == "incremental"
-        else {"unique_key": None, "on_schema_change": None}
-    )
-    name = "Ünd `ticks`, spaces"
-    scenario.model("select 1 as id", materialized=materialized, alias=name, **key)
+def test_awkward_name_of_a_model(scenario: Scenario) -> None:
+    kinds = ("table", "incremental", "view")
+    for kind in kinds:
+        keyed = (
+            {"unique_key": "id"} if kind == "incremental" else {"unique_key": None, "on_schema_change": None}
+        )
+        scenario.model("select 1 as id", kind, materialized=kind, alias=f"Ünd `{kind}`, spaces", **keyed)
     scenario.run()
     scenario.run()
-    quoted = f"`lake`.`{scenario.schema}`.`Ünd ``ticks``, spaces`"
-    assert scenario.sql(f"select * from {quoted}") == [(1,)]
-    scenario.sql(f"drop {'view' if materialized == 'view' else 'table'} {quoted}")
+    for kind in kinds:
+        quoted = f"`lake`.`{scenario.schema}`.`Ünd ``{kind}``, spaces`"
+        assert scenario.sql(f"select * from {quoted}") == [(1,)]
+        scenario.sql(f"drop {'view' if kind == 'view' else 'table'} {quoted}")
 
 
 def test_get_relation_and_drop(scenario: Scenario) -> None:

@@ -57,45 +57,81 @@ def test_removed_column_with_a_replaced_row(scenario: Scenario) -> None:
     assert_settled(scenario)
 
 
-@pytest.mark.core
-def test_new_column_in_the_middle(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 'Oslo' as city, 'Elm' as street")
-    scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 2 as id, 'NO' as country, 'Bergen' as city, 'Oak' as street")
-    scenario.run()
-    assert scenario.columns() == ["id", "city", "street", "country"]
-    assert scenario.rows() == [(1, "Oslo", "Elm", None), (2, "Bergen", "Oak", "NO")]
-    assert scenario.field_ids() == {**ids, "country": 4}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
+# By model: its key, what it returns at first and then, and of its table then the columns, the number of
+# schemas that it has had, and the rows.
+CHANGES: dict[str, tuple[str, str, str, list[str], int, list[Any]]] = {
+    "in_the_middle": (
+        "id",
+        "select 1 as id, 'Oslo' as city, 'Elm' as street",
+        "select 2 as id, 'NO' as country, 'Bergen' as city, 'Oak' as street",
+        ["id", "city", "street", "country"],
+        2,
+        [(1, "Oslo", "Elm", None), (2, "Bergen", "Oak", "NO")],
+    ),
+    "swapped_of_one_type": (
+        "id",
+        "select 1 as id, 80 as net, 100 as gross",
+        "select 2 as id, 120 as gross, 96 as net",
+        ["id", "net", "gross"],
+        1,
+        [(1, 80, 100), (2, 96, 120)],
+    ),
+    "swapped_of_different_types": (
+        "report_day",
+        "select date'2024-01-02' as report_day, 5 as qty",
+        "select 6 as qty, date'2024-01-02' as report_day",
+        ["report_day", "qty"],
+        1,
+        [(date(2024, 1, 2), 6)],
+    ),
+    # A renamed column is one removed and one new.
+    "renamed": (
+        "id",
+        "select 1 as id, 'ann' as cust",
+        "select 2 as id, 'bob' as customer",
+        ["id", "cust", "customer"],
+        2,
+        [(1, "ann", None), (2, None, "bob")],
+    ),
+    "all_but_the_key": (
+        "id",
+        "select 1 as id, 1 as a, 2 as b, 3 as c",
+        "select 1 as id, 'x' as p, 'y' as q union all select 2, 'x2', 'y2'",
+        ["id", "a", "b", "c", "p", "q"],
+        2,
+        [(1, None, None, None, "x", "y"), (2, None, None, None, "x2", "y2")],
+    ),
+}
 
 
 @pytest.mark.core
-def test_swapped_columns_of_one_type(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 80 as net, 100 as gross")
+def test_new_columns_and_changed_places(scenario: Scenario) -> None:
+    for name, (key, first, *_) in CHANGES.items():
+        scenario.model(first, name, unique_key=key)
     scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 2 as id, 120 as gross, 96 as net")
-    scenario.run()
-    assert scenario.columns() == ["id", "net", "gross"]
-    assert scenario.rows() == [(1, 80, 100), (2, 96, 120)]
-    assert scenario.field_ids() == ids
-    assert scenario.schemas() == 1
-    assert_settled(scenario)
+    for name, (key, _, second, *_) in CHANGES.items():
+        scenario.model(second, name, unique_key=key)
+    run = scenario.run()
+    renamed = scenario.relation("renamed")
+    assert f"{renamed}: add column `customer` string" in run.log
+    assert f"{renamed}: column `cust` is not in the model, padded with NULL" in run.log
+    expected = {
+        name: (rows, {column: number for number, column in enumerate(columns, 1)}, schemas)
+        for name, (_, _, _, columns, schemas, rows) in CHANGES.items()
+    }
 
+    def found() -> dict[str, Any]:
+        return {n: (scenario.rows(n), scenario.field_ids(n), scenario.schemas(n)) for n in CHANGES}
 
-def test_swapped_columns_of_different_types(scenario: Scenario) -> None:
-    scenario.model("select date'2024-01-02' as report_day, 5 as qty", unique_key="report_day")
+    assert found() == expected
+    assert {name: scenario.columns(name) for name in CHANGES} == {n: case[3] for n, case in CHANGES.items()}
+    # What is the default can be said too.
+    key, _, second, *_ = CHANGES["all_but_the_key"]
+    scenario.model(second, "all_but_the_key", unique_key=key, removed_columns="null")
+    # Another run of the same models changes neither rows nor columns and commits no schema.
     scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 6 as qty, date'2024-01-02' as report_day", unique_key="report_day")
-    scenario.run()
-    assert scenario.columns() == ["report_day", "qty"]
-    assert scenario.rows() == [(date(2024, 1, 2), 6)]
-    assert scenario.field_ids() == ids
-    assert scenario.schemas() == 1
-    assert_settled(scenario)
+    assert found() == expected
+    assert scenario.tables() == sorted(CHANGES)
 
 
 def test_a_column_is_added_and_filled_in_one_run(scenario: Scenario) -> None:
@@ -133,38 +169,6 @@ def test_each_strategy_acts_on_a_new_column(
     assert scenario.field_ids() == {**ids, "batch_no": 3}
     scenario.run()
     assert scenario.schemas() == 2
-
-
-@pytest.mark.core
-def test_a_renamed_column_is_one_removed_and_one_new(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 'ann' as cust")
-    scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 2 as id, 'bob' as customer")
-    run = scenario.run()
-    assert f"{scenario.relation()}: add column `customer` string" in run.log
-    assert f"{scenario.relation()}: column `cust` is not in the model, padded with NULL" in run.log
-    assert scenario.columns() == ["id", "cust", "customer"]
-    assert scenario.rows() == [(1, "ann", None), (2, None, "bob")]
-    assert scenario.field_ids() == {**ids, "customer": 3}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-
-
-def test_everything_but_the_key_is_replaced(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 1 as a, 2 as b, 3 as c")
-    scenario.run()
-    ids = scenario.field_ids()
-    v2 = "select 1 as id, 'x' as p, 'y' as q union all select 2, 'x2', 'y2'"
-    scenario.model(v2)
-    scenario.run()
-    assert scenario.columns() == ["id", "a", "b", "c", "p", "q"]
-    assert scenario.rows() == [(1, None, None, None, "x", "y"), (2, None, None, None, "x2", "y2")]
-    assert scenario.field_ids() == {**ids, "p": 5, "q": 6}
-    assert scenario.schemas() == 2
-    # What is the default can be said too.
-    scenario.model(v2, removed_columns="null")
-    assert_settled(scenario)
 
 
 @pytest.mark.core

@@ -9,7 +9,7 @@ import yaml
 from dbt.cli.main import dbtRunner
 from dbt_common.events.base_types import EventMsg
 
-from tests.functional.harness import Scenario
+from tests.functional.harness import Run, Scenario
 
 DOCS: dict[str, Any] = {"persist_docs": {"relation": True, "columns": True}}
 
@@ -42,56 +42,114 @@ def statements_of_a_run(scenario: Scenario) -> list[str]:
     return sent
 
 
-def test_hyphen(scenario: Scenario) -> None:
-    scenario.model("select 1 as id")
-    scenario.run()
-    scenario.model("select 2 as id, 3 as `net-price`")
-    scenario.run()
-    assert scenario.columns() == ["id", "net-price"]
-    assert scenario.rows() == [(1, None), (2, 3)]
-    assert_settled(scenario)
-    scenario.model("select 2 as id")
-    scenario.run()
-    assert scenario.rows() == [(1, None), (2, None)]
-    assert scenario.field_ids() == {"id": 1, "net-price": 2}
-    assert scenario.schemas() == 2
+# By model: what it returns at first, what with new columns, and what when they are gone again; what its table
+# then has, by column, and its rows after each of the last two.
+NEW_NAMES: dict[str, tuple[str, str, str, dict[str, str], list[Any], list[Any]]] = {
+    "hyphen": (
+        "select 1 as id",
+        "select 2 as id, 3 as `net-price`",
+        "select 2 as id",
+        {"id": "int", "net-price": "int"},
+        [(1, None), (2, 3)],
+        [(1, None), (2, None)],
+    ),
+    "reserved_words": (
+        "select 1 as id, 1 as `order`",
+        "select 1 as id, 2 as `order`, 3 as `default`, 4 as `select`, 5 as `null`, 6 as `table`",
+        "select 1 as id, 8 as `default`",
+        dict.fromkeys(["id", "order", "default", "select", "null", "table"], "int"),
+        [(1, 2, 3, 4, 5, 6)],
+        [(1, None, 8, None, None, None)],
+    ),
+    "spaces_percent_and_parentheses": (
+        "select 1 as id, 5 as `unit price`",
+        "select 1 as id, 6 as `unit price`, 7 as `unit price `, 8 as `rate (%)`, 9 as `a,b;c`",
+        "select 1 as id, 17 as `unit price `",
+        dict.fromkeys(["id", "unit price", "unit price ", "rate (%)", "a,b;c"], "int"),
+        [(1, 6, 7, 8, 9)],
+        [(1, None, 17, None, None)],
+    ),
+    "dot": (
+        "select 1 as id",
+        "select 2 as id, 3 as `geo.lat`",
+        "select 2 as id",
+        {"id": "int", "geo.lat": "int"},
+        [(1, None), (2, 3)],
+        [(1, None), (2, None)],
+    ),
+    "backtick": (
+        "select 1 as id",
+        "select 1 as id, 2 as `we``ird`",
+        "select 1 as id",
+        {"id": "int", "we`ird": "int"},
+        [(1, 2)],
+        [(1, None)],
+    ),
+    "partition": (
+        "select 1 as id",
+        "select 1 as id, 'p' as `partition`",
+        "select 1 as id",
+        {"id": "int", "partition": "string"},
+        [(1, "p")],
+        [(1, None)],
+    ),
+}
 
 
-def test_reserved_words(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 1 as `order`")
-    scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 1 as id, 2 as `order`, 3 as `default`, 4 as `select`, 5 as `null`, 6 as `table`")
-    scenario.run()
-    assert scenario.columns() == ["id", "order", "default", "select", "null", "table"]
-    assert scenario.rows() == [(1, 2, 3, 4, 5, 6)]
-    assert scenario.field_ids() == {**ids, "default": 3, "select": 4, "null": 5, "table": 6}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-    scenario.model("select 1 as id, 8 as `default`")
-    scenario.run()
-    assert scenario.rows() == [(1, None, 8, None, None, None)]
-    assert scenario.schemas() == 2
+@pytest.mark.core
+def test_names_that_need_quotes_are_added_and_padded(scenario: Scenario) -> None:
+    docs = {"name": "backtick", "columns": [{"name": "we`ird", "description": "a ` in it"}]}
+    scenario.file("models/docs.yml", yaml.safe_dump({"models": [docs]}))
+
+    def run(step: int) -> Run:
+        for name, queries in NEW_NAMES.items():
+            scenario.model(queries[step], name, **DOCS)
+        return scenario.run()
+
+    def state() -> dict[str, Any]:
+        return {n: (scenario.rows(n), scenario.field_ids(n), scenario.schemas(n)) for n in NEW_NAMES}
+
+    run(0)
+    log = run(1).log
+    settled = state()
+    for name, (*_, types, rows, _) in NEW_NAMES.items():
+        assert scenario.types(name) == types
+        ids = {column: number for number, column in enumerate(types, 1)}
+        assert (name, settled[name]) == (name, (rows, ids, 2))
+    assert f"{scenario.relation('backtick')}: add column `we``ird` int" in log
+    assert scenario.docs("backtick") == {"id": None, "we`ird": "a ` in it"}
+    # Another run of the same models changes neither rows nor columns and commits no schema.
+    run(1)
+    assert state() == settled
+    run(2)
+    for name, (*_, types, _, rows) in NEW_NAMES.items():
+        ids = {column: number for number, column in enumerate(types, 1)}
+        assert (name, state()[name]) == (name, (rows, ids, 2))
+    assert scenario.sql(f"select `geo.lat` from {scenario.relation('dot')} where id = 2") == [(None,)]
+    assert scenario.tables() == sorted(NEW_NAMES)
 
 
-@pytest.mark.parametrize("key", [["/src/id"], "/src/id", ["`/src/id`"]], ids=["list", "string", "quoted"])
-def test_slash_in_a_name_that_is_key_and_documented(scenario: Scenario, key: Any) -> None:
-    scenario.model("select 1 as `/src/id`", unique_key=key)
+def test_slash_in_a_name_that_is_key_and_documented(scenario: Scenario) -> None:
+    keys: dict[str, Any] = {"listed": ["/src/id"], "text": "/src/id", "quoted": ["`/src/id`"]}
+    for name, key in keys.items():
+        scenario.model("select 1 as `/src/id`", name, unique_key=key)
     scenario.run()
-    ids = scenario.field_ids()
     text = "it's the `id`"
     columns = [{"name": "/src/id", "description": text}, {"name": "/src/val", "description": '100 % \\ "v"'}]
-    describe(scenario, f"where {text} is", columns)
-    scenario.model("select 1 as `/src/id`, 2 as `/src/val`", unique_key=key, **DOCS)
-    scenario.run()
-    assert scenario.columns() == ["/src/id", "/src/val"]
-    assert scenario.rows() == [(1, 2)]
-    assert scenario.docs() == {"/src/id": text, "/src/val": '100 % \\ "v"'}
-    assert scenario.table().properties["comment"] == f"where {text} is"
-    assert scenario.field_ids() == {**ids, "/src/val": 2}
-    # The new column and the changed description are one commit.
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
+    models = [{"name": name, "description": f"where {text} is", "columns": columns} for name in keys]
+    scenario.file("models/docs.yml", yaml.safe_dump({"models": models}))
+    for name, key in keys.items():
+        scenario.model("select 1 as `/src/id`, 2 as `/src/val`", name, unique_key=key, **DOCS)
+    for _ in ("new", "settled"):
+        scenario.run()
+        for name in keys:
+            assert scenario.field_ids(name) == {"/src/id": 1, "/src/val": 2}
+            assert scenario.rows(name) == [(1, 2)]
+            assert scenario.docs(name) == {"/src/id": text, "/src/val": '100 % \\ "v"'}
+            assert scenario.table(name).properties["comment"] == f"where {text} is"
+            # The new column and the changed description are one commit.
+            assert scenario.schemas(name) == 2
+        assert scenario.tables() == sorted(keys)
 
 
 def test_a_description_is_stored_by_the_run_that_makes_the_table(scenario: Scenario) -> None:
@@ -101,41 +159,6 @@ def test_a_description_is_stored_by_the_run_that_makes_the_table(scenario: Scena
     assert scenario.docs() == {"/src/id": "it's the `id`"}
     assert scenario.table().properties["comment"] == "a \\ and 'b'"
     assert_settled(scenario)
-
-
-def test_spaces_percent_and_parentheses(scenario: Scenario) -> None:
-    scenario.model("select 1 as id, 5 as `unit price`")
-    scenario.run()
-    ids = scenario.field_ids()
-    scenario.model("select 1 as id, 6 as `unit price`, 7 as `unit price `, 8 as `rate (%)`, 9 as `a,b;c`")
-    scenario.run()
-    assert scenario.columns() == ["id", "unit price", "unit price ", "rate (%)", "a,b;c"]
-    assert scenario.rows() == [(1, 6, 7, 8, 9)]
-    assert scenario.field_ids() == {**ids, "unit price ": 3, "rate (%)": 4, "a,b;c": 5}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-    scenario.model("select 1 as id, 17 as `unit price `")
-    scenario.run()
-    assert scenario.rows() == [(1, None, 17, None, None)]
-    assert scenario.schemas() == 2
-
-
-@pytest.mark.core
-def test_dot_in_a_top_level_name(scenario: Scenario) -> None:
-    scenario.model("select 1 as id")
-    scenario.run()
-    scenario.model("select 2 as id, 3 as `geo.lat`")
-    scenario.run()
-    assert scenario.types() == {"id": "int", "geo.lat": "int"}
-    assert scenario.rows() == [(1, None), (2, 3)]
-    assert scenario.field_ids() == {"id": 1, "geo.lat": 2}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-    scenario.model("select 2 as id")
-    scenario.run()
-    assert scenario.rows() == [(1, None), (2, None)]
-    assert scenario.sql(f"select `geo.lat` from {scenario.relation()} where id = 2") == [(None,)]
-    assert scenario.schemas() == 2
 
 
 def test_a_dotted_name_is_described_and_is_no_path_into_a_struct(scenario: Scenario) -> None:
@@ -204,42 +227,6 @@ def test_no_statement_quotes_a_name_with_double_quotes(
     assert {"create", "delete", "insert", "refresh", "set", "show"} <= kinds
     # In texts, which stand in single quotes, they are only characters.
     assert [sql for sql in sent if '"' in re.sub("'[^']*'", "", sql.replace(own, ""))] == []
-
-
-@pytest.mark.core
-def test_backtick(scenario: Scenario) -> None:
-    scenario.model("select 1 as id")
-    scenario.run()
-    describe(scenario, "", [{"name": "we`ird", "description": "a ` in it"}])
-    scenario.model("select 1 as id, 2 as `we``ird`", **DOCS)
-    run = scenario.run()
-    assert f"{scenario.relation()}: add column `we``ird` int" in run.log
-    assert scenario.columns() == ["id", "we`ird"]
-    assert scenario.rows() == [(1, 2)]
-    assert scenario.docs() == {"id": None, "we`ird": "a ` in it"}
-    assert scenario.field_ids() == {"id": 1, "we`ird": 2}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-    scenario.model("select 1 as id")
-    scenario.run()
-    assert scenario.rows() == [(1, None)]
-    assert scenario.schemas() == 2
-
-
-def test_a_column_called_partition(scenario: Scenario) -> None:
-    scenario.model("select 1 as id")
-    scenario.run()
-    scenario.model("select 1 as id, 'p' as `partition`")
-    scenario.run()
-    assert scenario.types() == {"id": "int", "partition": "string"}
-    assert scenario.rows() == [(1, "p")]
-    assert scenario.field_ids() == {"id": 1, "partition": 2}
-    assert scenario.schemas() == 2
-    assert_settled(scenario)
-    scenario.model("select 1 as id")
-    scenario.run()
-    assert scenario.rows() == [(1, None)]
-    assert scenario.schemas() == 2
 
 
 @pytest.mark.parametrize("key", ["id", "partition"])
@@ -341,12 +328,15 @@ def test_hostile_names_are_added_and_padded(scenario: Scenario) -> None:
     assert scenario.schemas() == 2
 
 
-@pytest.mark.parametrize("key", ["we`ird", "geo.lat", "unit price "])
-def test_a_hostile_name_is_the_key(scenario: Scenario, key: str) -> None:
-    scenario.model(select({key: "1", "v": "1"}), unique_key=key)
+def test_a_hostile_name_is_the_key(scenario: Scenario) -> None:
+    models = {"ticks": "we`ird", "dots": "geo.lat", "spaces": "unit price "}
+    for name, key in models.items():
+        scenario.model(select({key: "1", "v": "1"}), name, unique_key=key)
     scenario.run()
-    scenario.model(select({"v": "2", key: "1"}), unique_key=key)
+    for name, key in models.items():
+        scenario.model(select({"v": "2", key: "1"}), name, unique_key=key)
     scenario.run()
-    assert scenario.rows() == [(1, 2)]
-    assert scenario.columns() == [key, "v"]
-    assert scenario.schemas() == 1
+    for name, key in models.items():
+        assert scenario.rows(name) == [(1, 2)], key
+        assert scenario.columns(name) == [key, "v"]
+        assert scenario.schemas(name) == 1

@@ -1,72 +1,78 @@
 """Audits, which a batch has to pass before it is published."""
 
+from typing import Any
+
 import pytest
 
 from tests.functional.harness import Scenario
 from tests.functional.samples import OLD, history
 
 
-@pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "insert_overwrite"])
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
-def test_a_failed_audit_leaves_main_untouched(scenario: Scenario, strategy: str, mode: str) -> None:
-    modes = {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")}
-    config = {"incremental_strategy": strategy, "tblproperties": modes}
-    # A row that is not loaded need not satisfy the audit.
-    scenario.model(OLD + " union all select 0, null, 0", **config)
-    scenario.run()
-    before = history(scenario), scenario.rows()
+def test_a_failed_audit_leaves_main_untouched(scenario: Scenario) -> None:
+    models: dict[str, dict[str, Any]] = {
+        f"{strategy.replace('+', '_')}_{mode[:4]}": {
+            "incremental_strategy": strategy,
+            "tblproperties": {f"write.{verb}.mode": mode for verb in ("delete", "update", "merge")},
+        }
+        for strategy in ("append", "delete+insert", "merge", "insert_overwrite")
+        for mode in ("merge-on-read", "copy-on-write")
+    }
     audits = ["v is not null", "id > 0 and n <> 5"]
-    scenario.model(
-        "select 2 as id, cast(null as string) as v, 1 as n union all select 3, 'C', 5",
-        audits=audits,
-        **config,
-    )
-    message = scenario.fail().message
-    assert (
-        f"The batch of {scenario.relation()} was not published, since rows in it do not satisfy the model's "
-        "audits. The rows of the table are as they were.\n" in message
-    )
-    assert "  * v is not null: 1 row, such as id = 2" in message
-    assert "  * id > 0 and n <> 5: 1 row, such as id = 3" in message
-    assert (history(scenario), [row[:-1] for row in scenario.rows()]) == before
-    if (strategy, mode) == ("append", "merge-on-read"):
-        scenario.model("select 4 as id, 'D' as v, 1 as n", audits=["v = 'D'", "idd > 0"], **config)
-        message = scenario.fail().message
-        assert (
-            f"The batch of {scenario.relation()} was not published, since Spark cannot evaluate one of the "
-            "model's audits: idd > 0\n"
-        ) in message
-        assert "`idd` cannot be resolved" in message
-        assert (history(scenario), [row[:-1] for row in scenario.rows()]) == before
-    assert list(scenario.table().metadata.refs) == ["main"]
-    assert scenario.tables() == ["t"]
-    scenario.model("select 2 as id, 'ok' as v, 1 as n", audits=audits, **config)
+
+    def write(sql: str, **config: Any) -> None:
+        for name, own in models.items():
+            scenario.model(sql, name, **own, **config)
+
+    # A row that is not loaded need not satisfy the audit.
+    write(OLD + " union all select 0, null, 0")
     scenario.run()
-    assert (2, "ok", 20 if strategy == "merge" else None, 1) in scenario.rows()
+    before = {name: (history(scenario, name), scenario.rows(name)) for name in models}
+    write("select 2 as id, cast(null as string) as v, 1 as n union all select 3, 'C', 5", audits=audits)
+    said = scenario.fail().said
+    for name in models:
+        assert (
+            f"The batch of {scenario.relation(name)} was not published, since rows in it do not satisfy the "
+            "model's audits. The rows of the table are as they were.\n" in said[name]
+        )
+        assert "  * v is not null: 1 row, such as id = 2" in said[name]
+        assert "  * id > 0 and n <> 5: 1 row, such as id = 3" in said[name]
+        assert (history(scenario, name), [row[:-1] for row in scenario.rows(name)]) == before[name]
+    name = "append_merg"
+    scenario.model("select 4 as id, 'D' as v, 1 as n", name, audits=["v = 'D'", "idd > 0"], **models[name])
+    message = scenario.fail("--select", name).message
+    assert (
+        f"The batch of {scenario.relation(name)} was not published, since Spark cannot evaluate one of the "
+        "model's audits: idd > 0\n"
+    ) in message
+    assert "`idd` cannot be resolved" in message
+    assert (history(scenario, name), [row[:-1] for row in scenario.rows(name)]) == before[name]
+    assert {name: list(scenario.table(name).metadata.refs) for name in models} == {
+        n: ["main"] for n in models
+    }
+    assert scenario.tables() == sorted(models)
+    write("select 2 as id, 'ok' as v, 1 as n", audits=audits)
+    scenario.run()
+    for name in models:
+        assert (2, "ok", 20 if name.startswith("merge") else None, 1) in scenario.rows(name)
 
 
-@pytest.mark.parametrize("existing", ["none", "view", "refreshed", "replaced"])
 @pytest.mark.core
-def test_an_audit_comes_before_the_table_too(scenario: Scenario, existing: str) -> None:
-    if existing == "view":
-        scenario.model("select 1 as id", materialized="view")
-    elif existing != "none":
-        scenario.model("select 1 as id")
-    if existing != "none":
-        scenario.run()
-    schema = "replace" if existing == "replaced" else "keep"
-    scenario.model(
-        "select id, id % 2 = 0 as even from range(10)",
-        audits="even",
-        unique_key=["id"],
-        full_refresh_schema=schema,
-    )
-    message = scenario.fail(*(["--full-refresh"] if existing[:2] == "re" else [])).message
-    assert "even: 5 rows, such as id = 1; id = 3; id = 5" in message
-    if existing == "none":
-        assert scenario.tables() == []
-    else:
-        assert scenario.sql(f"select id from {scenario.relation()}") == [(1,)]
+def test_an_audit_comes_before_the_table_too(scenario: Scenario) -> None:
+    scenario.model("select 1 as id", "viewed", materialized="view")
+    for name in ("refreshed", "replaced"):
+        scenario.model("select 1 as id", name)
+    scenario.run()
+    models = {"absent": "keep", "viewed": "keep", "refreshed": "keep", "replaced": "replace"}
+    for name, schema in models.items():
+        sql = "select id, id % 2 = 0 as even from range(10)"
+        scenario.model(sql, name, audits="even", unique_key=["id"], full_refresh_schema=schema)
+    said = scenario.fail("--select", "absent", "viewed").said
+    said |= scenario.fail("--select", "refreshed", "replaced", "--full-refresh").said
+    for name in models:
+        assert "even: 5 rows, such as id = 1; id = 3; id = 5" in said[name]
+        if name != "absent":
+            assert scenario.sql(f"select id from {scenario.relation(name)}") == [(1,)]
+    assert scenario.tables() == ["refreshed", "replaced"]
 
 
 def test_audits_need_a_branch(scenario: Scenario) -> None:

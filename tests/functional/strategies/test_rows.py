@@ -25,44 +25,53 @@ def loads(run: Run) -> list[str]:
     return [verb + rest for verb, rest in sent if verb in ("ALTER", "DELETE", "INSERT", "MERGE")]
 
 
-@PUBLISH
-@pytest.mark.parametrize(
-    ("strategy", "config", "rows"),
-    [
-        ("append", {"unique_key": None}, APPENDED),
-        ("append", {}, APPENDED),
-        ("delete+insert", {}, REPLACED),
-        ("delete+insert", {"removed_columns": "keep"}, KEPT),
-        ("merge", {}, KEPT),
-        ("merge", {"unique_key": None}, APPENDED),
-        ("merge", {"merge_update_columns": ["N"]}, V_NOT_UPDATED),
-        ("merge", {"merge_exclude_columns": ["`V`"]}, V_NOT_UPDATED),
-        ("insert_overwrite", {}, OVERWRITTEN),
-        ("insert_overwrite", {"partition_by": ["id"]}, REPLACED),
-        ("insert_overwrite", {"partition_by": "id"}, REPLACED),
+CASES: dict[str, list[tuple[dict[str, Any], list[Any]]]] = {
+    "append": [({"unique_key": None}, APPENDED), ({}, APPENDED)],
+    "delete+insert": [({}, REPLACED), ({"removed_columns": "keep"}, KEPT)],
+    "merge": [
+        ({}, KEPT),
+        ({"unique_key": None}, APPENDED),
+        ({"merge_update_columns": ["N"]}, V_NOT_UPDATED),
+        ({"merge_exclude_columns": ["`V`"]}, V_NOT_UPDATED),
     ],
-)
+    "insert_overwrite": [
+        ({}, OVERWRITTEN),
+        ({"partition_by": ["id"]}, REPLACED),
+        ({"partition_by": "id"}, REPLACED),
+    ],
+}
+
+
+@pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "insert_overwrite"])
 @pytest.mark.core
-def test_every_strategy_pads_evolves_and_publishes(
-    scenario: Scenario, publish: str, strategy: str, config: dict[str, Any], rows: list[Any]
-) -> None:
-    scenario.model(OLD, incremental_strategy=strategy, publish=publish, **config)
+def test_every_strategy_pads_evolves_and_publishes(scenario: Scenario, strategy: str) -> None:
+    """Its settings, and both ways to publish, are models of one run."""
+    models = {
+        f"{publish}_{number}": ({"publish": publish, **config}, rows)
+        for publish in ("branch", "direct")
+        for number, (config, rows) in enumerate(CASES[strategy])
+    }
+    for name, (config, _) in models.items():
+        scenario.model(OLD, name, incremental_strategy=strategy, **config)
     scenario.run()
-    ids, seen = scenario.field_ids(), history(scenario)
-    scenario.model(NEW, incremental_strategy=strategy, publish=publish, **config)
+    ids = {name: scenario.field_ids(name) for name in models}
+    seen = {name: history(scenario, name) for name in models}
+    for name, (config, _) in models.items():
+        scenario.model(NEW, name, incremental_strategy=strategy, **config)
     scenario.run()
-    assert scenario.columns() == ["id", "v", "gone", "n"]
-    assert scenario.rows() == rows
-    assert scenario.field_ids() == {**ids, "n": 4}
-    assert scenario.schemas() == 2
-    assert list(scenario.table().metadata.refs) == ["main"]
-    assert scenario.tables() == ["t"]
-    # Readers see the table before the run and after it; a DELETE and an INSERT of their own are two,
-    # but where a run that ended between them would lose the values that are to be kept.
-    is_direct = publish == "direct" and strategy == "delete+insert" and "removed_columns" not in config
-    steps = 2 if is_direct else 1
-    assert history(scenario)[:-steps] == seen
-    assert len(history(scenario)) == len(seen) + steps
+    assert scenario.tables() == sorted(models)
+    for name, (config, rows) in models.items():
+        assert scenario.columns(name) == ["id", "v", "gone", "n"], config
+        assert scenario.rows(name) == rows, config
+        assert scenario.field_ids(name) == {**ids[name], "n": 4}, config
+        assert scenario.schemas(name) == 2, config
+        assert list(scenario.table(name).metadata.refs) == ["main"], config
+        # Readers see the table before the run and after it; a DELETE and an INSERT of their own are two,
+        # but where a run that ended between them would lose the values that are to be kept.
+        is_direct = config == {"publish": "direct"} and strategy == "delete+insert"
+        steps = 2 if is_direct else 1
+        assert history(scenario, name)[:-steps] == seen[name], config
+        assert len(history(scenario, name)) == len(seen[name]) + steps, config
 
 
 @pytest.mark.core
@@ -115,36 +124,33 @@ def test_an_empty_batch_empties_a_table_that_is_overwritten_whole(scenario: Scen
     assert scenario.rows() == []
 
 
-@pytest.mark.parametrize("strategy", ["delete+insert", "merge"])
-def test_predicates_limit_what_is_replaced(scenario: Scenario, strategy: str) -> None:
-    config = {
-        "incremental_strategy": strategy,
-        "incremental_predicates": [
-            "DBT_INTERNAL_DEST.day >= date'2024-01-02' or DBT_INTERNAL_DEST.day is null"
-        ],
-    }
-    scenario.model(
+def test_predicates_limit_what_is_replaced(scenario: Scenario) -> None:
+    models = {"replaced": "delete+insert", "merged": "merge"}
+    predicate = "DBT_INTERNAL_DEST.day >= date'2024-01-02' or DBT_INTERNAL_DEST.day is null"
+    for sql in (
         "select 1 as id, date'2024-01-01' as day, 'old' as v union all select 2, date'2024-01-02', 'old'",
-        **config,
-    )
-    scenario.run()
-    scenario.model(
         "select 1 as id, date'2024-01-03' as day, 'new' as v union all select 2, date'2024-01-03', 'new'",
-        **config,
-    )
-    scenario.run()
-    assert [(row[0], str(row[1]), row[2]) for row in scenario.rows()] == [
-        (1, "2024-01-01", "old"),
-        (1, "2024-01-03", "new"),
-        (2, "2024-01-03", "new"),
-    ]
+    ):
+        for name, strategy in models.items():
+            scenario.model(sql, name, incremental_strategy=strategy, incremental_predicates=[predicate])
+        scenario.run()
+    for name in models:
+        assert [(row[0], str(row[1]), row[2]) for row in scenario.rows(name)] == [
+            (1, "2024-01-01", "old"),
+            (1, "2024-01-03", "new"),
+            (2, "2024-01-03", "new"),
+        ], name
 
 
-@pytest.mark.parametrize("setting", ["audits", "incremental_predicates"])
-@pytest.mark.parametrize("value", [5, True, {"id > 0": 1}, [None], ["id > 0", " "], ""])
-def test_conditions_are_texts(scenario: Scenario, setting: str, value: Any) -> None:
-    scenario.model(OLD, **{setting: value})
-    assert f"{setting} is " in scenario.fail().message
+def test_conditions_are_texts(scenario: Scenario) -> None:
+    settings = ("audits", "incremental_predicates")
+    values: list[Any] = [5, True, {"id > 0": 1}, [None], ["id > 0", " "], ""]
+    models = {f"{setting}_{n}": (setting, value) for setting in settings for n, value in enumerate(values)}
+    for name, (setting, value) in models.items():
+        scenario.model(OLD, name, **{setting: value})
+    said = scenario.fail().said
+    for name, (setting, value) in models.items():
+        assert f"{setting} is " in said[name], value
     assert scenario.sql(f"show tables in `lake`.`{scenario.schema}`") == []
 
 
