@@ -5,6 +5,7 @@ test class or scenario has a schema of its own.
 """
 
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,9 +45,9 @@ SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -X
 # dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
 enable_test_caching()
 
-# The modules that take longest begin, so that no worker is left alone with one of them at the end.
+# The modules that take longest begin, so that no worker is left alone with one of them at the end; those with
+# the fewest tests come last.
 LONGEST = (
-    "strategies/test_rows.py",
     "failures/test_crashes.py",
     "failures/test_cancellation.py",
     "catalogs/test_embedded_catalog.py",
@@ -54,6 +55,18 @@ LONGEST = (
     "settings/test_spark_settings.py",
     "publication/test_parallel_runs.py",
     "publication/test_writers_in_any_order.py",
+    "package/test_job.py",
+    "backfill/test_backfill.py",
+    "plan/test_plan_with_hooks.py",
+    "dead_letters/test_failures.py",
+    "columns/test_restore.py",
+    "test_integration_project.py",
+    "dead_letters/test_property.py",
+    "nested/test_generated_values.py",
+    "types/test_generated_types.py",
+    "types/test_hostile_types.py",
+    "package/test_bare_server.py",
+    "package/test_retry.py",
 )
 
 METADATA_FILES = pytest.StashKey[MetadataFiles]()
@@ -73,7 +86,7 @@ def metadata_files(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest modules first; the others, and the tests of a module, stay in their order.
+    """Put the longest modules first, and the others by how many tests they have; those stay in their order.
 
     With ``--mode package``, skip what the dbt package is known not to do.
     """
@@ -82,7 +95,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
     place = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: place.get("/".join(item.path.parts[-2:]), len(place)))
+    tests = Counter(item.path for item in items)
+
+    def turn(item: pytest.Item) -> tuple[int, int]:
+        number = place.get("/".join(item.path.parts[-2:]), place.get(item.path.name, len(place)))
+        return number, -tests[item.path]
+
+    items.sort(key=turn)
 
 
 @pytest.hookimpl(tryfirst=True)
