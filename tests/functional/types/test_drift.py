@@ -116,7 +116,8 @@ def test_a_type_that_would_lose_something_is_refused(scenario: Scenario) -> None
         scenario.model(f"select 1 as id, {second} as c", name)
     said = scenario.fail().said
     for name, (_, _, table_type, model_type) in cases.items():
-        casts = f"If {table_type} holds all its values, cast it to {table_type} in the model; if not, return it"
+        cast = f"cast it to {table_type} in the model; if not, return it"
+        casts = f"If {table_type} holds all its values, {cast}"
         advice = "Return it" if "<" in table_type else casts
         assert (
             f"Column `c` is {table_type} in the table, and the model returns {model_type}. "
