@@ -110,6 +110,40 @@ def test_compaction_is_no_change(table: Table) -> None:
     assert last_change(with_snapshots(table, [loaded, *compacted, deleted], 1)) == NOON + HOUR
 
 
+def test_a_commit_without_rows_is_no_change(make_table: MakeTable, other: Catalog) -> None:
+    make_table(columns("id int"))
+    append(other.load_table("db.t"), [])
+    empty = other.load_table("db.t")
+    assert len(empty.metadata.snapshots) == 1
+    assert last_change(empty) is None
+    append(empty, [{"id": 1}])
+    loaded = other.load_table("db.t").current_snapshot()
+    for _ in range(2):
+        append(other.load_table("db.t"), [])
+    after = other.load_table("db.t")
+    assert loaded is not None
+    assert after.metadata.refs["main"].snapshot_id != loaded.snapshot_id
+    assert last_change(after) == loaded.timestamp_ms
+    after.delete("id = 1")
+    deleted = other.load_table("db.t").current_snapshot()
+    assert deleted is not None
+    assert last_change(other.load_table("db.t")) == deleted.timestamp_ms > loaded.timestamp_ms
+
+
+def test_what_spark_says_of_a_commit_without_rows(table: Table) -> None:
+    totals = {"total_data_files": "1", "total_records": "3", "changed_partition_count": "0"}
+    loaded = snapshot(1, Operation.APPEND, total_data_files="1", added_data_files="1")
+    empty = snapshot(2, Operation.APPEND, 1, **totals)
+    assert last_change(with_snapshots(table, [loaded, empty], 2)) == NOON + HOUR
+    # Rows that are deleted, and deletes that are taken back, are changes.
+    for number, field in enumerate(("added_delete_files", "removed_delete_files", "deleted_data_files"), 2):
+        changed = snapshot(number, Operation.DELETE, 1, **totals, **{field: "1"})
+        assert last_change(with_snapshots(table, [loaded, changed], number)) == NOON + number * HOUR
+    # A table that was replaced by an empty one begins again, and is no table that never had a row.
+    replaced = snapshot(2, Operation.APPEND, total_data_files="0")
+    assert last_change(with_snapshots(table, [replaced], 2)) == NOON + 2 * HOUR
+
+
 def test_a_time_that_no_calendar_has(table: Table) -> None:
     late = snapshot(1, Operation.APPEND).model_copy(update={"timestamp_ms": NOON * 1000})
     assert "last_modified" not in values(with_snapshots(table, [late], 1))

@@ -8,11 +8,15 @@ from typing import Any
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import BucketTransform, Transform, TruncateTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.evolution.partitions import Part, part
 from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
+
+# What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
+_CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,12 @@ def head_of(table: Table, branch: str) -> Head | None:
         return None
     operation = snapshot.summary.operation.value if snapshot.summary else ""
     return Head(snapshot.snapshot_id, snapshot.parent_snapshot_id, operation)
+
+
+def changes_files(snapshot: Snapshot) -> bool:
+    """Tell whether a commit has added or removed any file, as far as its summary says."""
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    return any(summary.get(name, "0") != "0" for name in _CHANGES)
 
 
 def is_wap_enabled(table: Table) -> bool:

@@ -26,14 +26,10 @@ from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishErro
 from dbt.adapters.sparkevolve.evolution.types import is_widening
 from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
-from dbt.adapters.sparkevolve.iceberg.base import Base, has_moved
+from dbt.adapters.sparkevolve.iceberg.base import Base, changes_files, has_moved
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, commit_in_time, retry, wait_seconds
 from dbt.adapters.sparkevolve.messages import outage
-
-# What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
-_NEWS = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
-
 
 _DROP_RETRIES = 4
 
@@ -112,8 +108,7 @@ def has_news(table: Table, head: int, base: int | None) -> bool:
     """Tell whether a snapshot since ``base`` has added or removed anything."""
     snapshot = table.metadata.snapshot_by_id(head)
     while snapshot is not None and snapshot.snapshot_id != base:
-        summary = snapshot.summary.additional_properties if snapshot.summary else {}
-        if any(summary.get(name, "0") != "0" for name in _NEWS):
+        if changes_files(snapshot):
             return True
         parent = snapshot.parent_snapshot_id
         snapshot = table.metadata.snapshot_by_id(parent) if parent is not None else None

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
-from dbt.adapters.sparkevolve.iceberg.base import partitions
+from dbt.adapters.sparkevolve.iceberg.base import changes_files, partitions
 from dbt.adapters.sparkevolve.times import iso_of
 
 # The names of all that there can be, in the order in which they are shown.
@@ -18,6 +18,9 @@ STATISTICS = (
     *("rows", "bytes", "files", "last_modified"),
     *("snapshots", "partitioned_by", "format_version"),
 )
+
+# The sequence number of a table's first commit. In format version 1 all have 0.
+_FIRST = 1
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,14 @@ def last_change(table: Table) -> int | None:
     """Return when rows of ``main`` were last changed, in ms since the epoch; None if it never had any.
 
     A commit that replaces files by others with the same rows (the operation ``replace``, which compaction is)
-    changes none. Where everything before such a commit has expired, the oldest commit that is known bounds
-    the time from above.
+    changes none, and neither does one that adds and removes no file, such as an empty append. Where
+    everything before such a commit has expired, the oldest commit that is known bounds the time from above.
     """
     snapshot = table.current_snapshot()
-    while snapshot is not None and _keeps_rows(snapshot) and snapshot.parent_snapshot_id is not None:
+    while snapshot is not None and _keeps_rows(snapshot):
+        if snapshot.parent_snapshot_id is None:
+            # Nothing has been before the first commit of all. A table that was replaced begins again as well.
+            return None if snapshot.sequence_number == _FIRST else snapshot.timestamp_ms
         before = table.snapshot_by_id(snapshot.parent_snapshot_id)
         if before is None:
             break
@@ -107,4 +113,9 @@ def last_change(table: Table) -> int | None:
 
 
 def _keeps_rows(snapshot: Snapshot) -> bool:
-    return snapshot.summary is not None and snapshot.summary.operation == Operation.REPLACE
+    if snapshot.summary is None:
+        return False
+    summary = snapshot.summary.additional_properties
+    # Each field is optional. Who counts the files that there are, counts those that are new, too.
+    is_counted = _number(summary, "total-data-files") is not None
+    return snapshot.summary.operation == Operation.REPLACE or (is_counted and not changes_files(snapshot))
