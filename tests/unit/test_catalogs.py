@@ -348,6 +348,17 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off() -> None:
     put_off.made(same)
     put_off.made(same)
     assert put_off.of(relation("away")) == []
+    # What lies in another schema does not need it: that it cannot be made is no matter there.
+    nested, quoted = (
+        SparkEvolveRelation.create("away", "a.b"),
+        SparkEvolveRelation.create("away", "`a`.b", "t"),
+    )
+    for put in (schema, nested):
+        with put_off.outages(put):
+            fail("away")
+    assert put_off.of(relation("away")) == [schema]
+    assert put_off.of(quoted) == [nested]
+    assert put_off.of(SparkEvolveRelation.create("away", "a", "t")) == []
     with pytest.raises(CatalogUnavailableError), put_off.outages(schema):
         fail("lake")
 

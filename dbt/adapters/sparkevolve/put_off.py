@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dbt.adapters.base.relation import BaseRelation
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError
+from dbt.adapters.sparkevolve.relation import namespace
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 
@@ -48,9 +49,10 @@ class SchemasPutOff:
                     warn_of_rest(f"{exc.msg} What is built in it, or reads from it, fails.")
 
     def of(self, relation: BaseRelation) -> list[BaseRelation]:
-        """Return the schemas that a relation needs and that were put off, outermost first."""
+        """Return the schema of a relation, if it was put off: those that it lies in are made with it."""
+        needed = (relation.database, namespace(relation.schema))
         with self._lock:
-            return [schema for schema in self._schemas if schema.database == relation.database]
+            return [each for each in self._schemas if (each.database, namespace(each.schema)) == needed]
 
     def made(self, schema: BaseRelation) -> None:
         """Forget a schema, which is there now."""
