@@ -1,14 +1,18 @@
 """Which processes wait for each other before Spark downloads its jars."""
 
 import fcntl
+import functools
+import http.server
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dbt.adapters.sparkevolve.spark import downloads
-from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, one_at_a_time
+from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, Downloads, one_at_a_time
 
 
 class Cache:
@@ -103,3 +107,52 @@ def test_where_nothing_can_be_locked_the_run_goes_on(
         monkeypatch.setattr(fcntl, "flock", refuse)
     with one_at_a_time(cache.config) as config:
         assert PACKAGES in config
+
+
+JAR = "g-1.jar"
+
+
+class Repository(http.server.SimpleHTTPRequestHandler):
+    """A Maven repository of one jar."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Iterator[str]:
+    (tmp_path / "served").mkdir()
+    (tmp_path / "served" / JAR).write_bytes(b"x" * 2500)
+    handler = functools.partial(Repository, directory=str(tmp_path / "served"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_download_is_told_with_its_size(
+    repository: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(downloads.logger, "info", texts.append)
+    cached = tmp_path / "ivy" / "cache" / "o" / "g" / "jars"
+    cached.mkdir(parents=True)
+    (cached / JAR).write_bytes(b"x" * 2500)
+    (tmp_path / "ivy" / "jars").mkdir()
+    with Downloads({"spark.jars.ivy": str(tmp_path / "ivy")}) as told:
+        told.watch(":: resolving dependencies ::")
+        told.watch(f"downloading {repository}/{JAR} ...")
+        while not texts:
+            time.sleep(0.01)
+        told.watch("\t[SUCCESSFUL ] o#g;1!g.jar (2437ms)")
+        told.watch(f"downloading {repository.replace('//', '//me:secret@')}/gone.jar ...")
+        while len(texts) < 3:
+            time.sleep(0.01)
+        told.watch("\t[FAILED     ] o#g;1!g.jar (12ms)")
+    assert texts == [
+        "Downloading g-1.jar (2.5 kB) from 127.0.0.1",
+        "Downloaded g-1.jar, 2.5 kB, in 2.4 s",
+        "Downloading gone.jar from 127.0.0.1",
+    ]

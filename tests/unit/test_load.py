@@ -323,6 +323,10 @@ def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCata
     assert list(load.removed) == ["`Gone`"]
     assert load.ignored == []
     assert load.warnings("", {}) == [new_key("new")]
+    assert load.said == (
+        "widen `Id` from int to bigint; add column `new` int; "
+        "column `Gone` is not in the model, padded with NULL"
+    )
 
 
 def test_what_is_left_out_is_told(loads: Loads) -> None:
@@ -330,6 +334,7 @@ def test_what_is_left_out_is_told(loads: Loads) -> None:
     load = loads.load("id int, a.b int", {"id": 1, "a.b": 1}, add_columns=False)
     assert load.ignored == ["`a.b`"]
     assert (load.changes, load.removed, load.warnings("", {})) == ([], {}, [])
+    assert load.said == "column `a.b` is not in the table and left out (on_schema_change is 'ignore')"
 
 
 SPEC = PartitionSpec(

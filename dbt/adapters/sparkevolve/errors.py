@@ -10,9 +10,11 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntime
 from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.messages import (
     clocks_that_differ,
+    is_download_failed,
     is_log_unsorted,
     is_metastore_too_new,
     is_out_of_memory,
+    short_message,
 )
 from dbt.adapters.sparkevolve.redaction import clean
 
@@ -80,6 +82,22 @@ class JavaNotFoundError(SparkEvolveError):
         )
         self.found = found
         self.supported = tuple(supported)
+
+
+class SparkStartError(SparkEvolveError):
+    """Spark's Java has ended before it could be reached."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"Spark did not start: {short_message(reason) or 'its Java said nothing'}"
+            + (
+                "\nIt downloads its jars once, and then needs no network for them. Let it reach a Maven "
+                "repository, such as one of your own in `spark.jars.repositories` of `spark_config`, or name "
+                "the files in `spark.jars`."
+                if is_download_failed(reason)
+                else "\nThe settings of `spark_config` in the profile are what it was started with."
+            )
+        )
 
 
 class UnsupportedVersionError(SparkEvolveError):
@@ -1156,8 +1174,9 @@ class SessionEndedError(SparkEvolveError):
     def __init__(self, statement: str, cause: str) -> None:
         super().__init__(
             f"Spark, which ran inside this process, has ended ({cause}): it was killed or ran out of memory. "
-            "Its own output says why. Give it more with `spark.driver.memory` in `spark_config`, or look at "
-            "what the query collects into one row or one task, then start dbt again."
+            "Its own output, in dbt's log file, says why. Give it more with `spark.driver.memory` in "
+            "`spark_config`, or look at what the query collects into one row or one task, then start dbt "
+            "again."
         )
         self.statement = statement
 

@@ -76,6 +76,11 @@ def is_out_of_memory(message: str) -> bool:
     return _OUT_OF_MEMORY.search(message) is not None
 
 
+def is_download_failed(message: str) -> bool:
+    """Tell whether Spark has not started because a jar could not be downloaded (Spark 3.5 to 4.1)."""
+    return "unresolved dependency" in message or "UNRESOLVED DEPENDENCIES" in message
+
+
 def is_spark_stopped(message: str) -> bool:
     """Tell whether a call failed because Spark's context was stopped (Spark 3.5 to 4.1)."""
     return _SHUT_DOWN.search(message) is not None

@@ -1,6 +1,7 @@
 """Defaults of columns, as metadata of a table of format version 3: set, changed, removed and read back."""
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -104,10 +105,17 @@ def defaults(scenario: Scenario, name: str, table: str = "t") -> tuple[Any, Any]
     return found.initial_default, found.write_default
 
 
+# All changes of a run are one line.
+_NEXT = re.compile("; (?=(?:add|set|change|remove|widen|let|rename|column) )")
+
+
 def said(run: Run, words: str) -> list[str]:
-    """The lines of a run's log that have these words, without the name of the table."""
+    """What a run's log has with these words, without the name of the table; of a line the parts that do."""
     return [
-        line.partition(".`t`: ")[2] for line in run.log.splitlines() if words in line and ".`t`: " in line
+        part
+        for line in run.log.splitlines()
+        for part in _NEXT.split(line.partition(".`t`: ")[2])
+        if words in part
     ]
 
 
@@ -320,7 +328,7 @@ def test_an_orc_file_is_never_asked_for_a_default(scenario: Scenario, in_session
     scenario.run()
     scenario.model("select 2 as id, 'x' as s", tblproperties=V3, column_defaults={"s": "'pending'"})
     run = scenario.run()
-    assert "add column `s` string\n" in run.log
+    assert "add column `s` string; " in run.log
     assert said(run, "default") == [
         "set default of `s` to 'pending'",
         "Rows that are older than `s` have NULL in it, and not its default: the table has ORC files, which "

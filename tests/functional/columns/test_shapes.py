@@ -47,7 +47,7 @@ def test_shapes_are_recorded_and_known(scenario: Scenario) -> None:
     )
     run = scenario.run()
     assert run.log.count(older) == 1
-    assert "column `z` is not in the model, padded with NULL" in run.log
+    assert "is not in the model" not in run.log
     again = scenario.run()
     assert older in again.log
     assert KNOWN in again.log

@@ -22,8 +22,10 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
 )
 from dbt.adapters.sparkevolve.iceberg.jdbc import SocketAddressError
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
+from dbt.adapters.sparkevolve.iceberg.outages import address
 from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
+from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
 
 # How long one side waits for the other's lock on a shared SQLite file.
@@ -131,6 +133,13 @@ class CatalogSettings:
         """What tells what the catalog can do: PyIceberg's properties, and what only Spark is told of that."""
         skips = self.spark.get(f"spark.sql.catalog.{self.name}.{SKIPS_NAMES}")
         return self.pyiceberg if skips is None else {**self.pyiceberg, SKIPS_NAMES: skips}
+
+    @property
+    def where(self) -> str:
+        """Where it is, without user and password: a folder of the project, a server, or a file."""
+        if self.embedded and self.sqlite_file is not None:
+            return str(self.sqlite_file.parent)
+        return clean(address(self.pyiceberg))
 
     @property
     def asks_for_aws_credentials(self) -> bool:

@@ -1,7 +1,7 @@
 """A load under way: what a run does to its table, from the evolved schema to the published rows."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -200,6 +200,22 @@ class Load:
         return [names.path_text(path) for path in self.plan.ignored]
 
     @property
+    def said(self) -> str:
+        """What the run does to the columns of the table, in one line; empty if there is nothing to say."""
+        parts = [*self.logged_changes, *([self.older] if self.older else [])]
+        by_value: dict[str, list[str]] = {}
+        for name, value in self.removed.items():
+            # The text about an older schema names those that are padded with NULL.
+            if not (self.older and value == plan_report.PADDED_WITH_NULL):
+                by_value.setdefault(value, []).append(name)
+        parts += [f"{_columns(of_value)} not in the model, {value}" for value, of_value in by_value.items()]
+        if self.ignored:
+            parts.append(
+                f"{_columns(self.ignored)} not in the table and left out (on_schema_change is 'ignore')"
+            )
+        return "; ".join(parts)
+
+    @property
     def _new_keys(self) -> list[str]:
         """The key columns that were added in this run."""
         return [name for name in self.plan.unique_key if name in self.plan.added]
@@ -289,3 +305,8 @@ class Load:
                 if names.fold(f.name) in wanted:
                     return f.field_type
         return None
+
+
+def _columns(paths: Sequence[str]) -> str:
+    """Return columns or fields as the subject of a sentence, with its verb."""
+    return f"column {paths[0]} is" if len(paths) == 1 else f"columns {', '.join(paths)} are"

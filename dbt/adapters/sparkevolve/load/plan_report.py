@@ -10,6 +10,7 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql import dml
 
 _KEPT, _PADDED = "rows that are replaced keep its value, new ones get", "padded with"
+PADDED_WITH_NULL = f"{_PADDED} NULL"
 
 
 def plan_data(
@@ -44,15 +45,22 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
     values = plan["removed_get"]
     rows += [
-        ("pad", p) if values[p] == f"{_PADDED} NULL" else (_verb(values[p]), f"{p}: {values[p]}")
+        ("pad", p) if values[p] == PADDED_WITH_NULL else (_verb(values[p]), f"{p}: {values[p]}")
         for p in plan["removed"]
     ]
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += [("refused", text) for text in plan["refusals"]]
     kind = "new row" if any(_verb(value) == "keep" for value in values.values()) else "column"
-    rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in plan["projections"]]
+    shown = [p for p in plan["projections"] if not _goes_without_saying(p, values)]
+    rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in shown]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+
+
+def _goes_without_saying(projection: Mapping[str, str], removed: Mapping[str, str]) -> bool:
+    """Tell whether a column of a plan is the model's own as it is, or another line says what it gets."""
+    column = names.quote(projection["column"])
+    return column in removed or projection["expression"] == f"{dml.SOURCE_ALIAS}.{column}"
 
 
 def _built_before(plan: Mapping[str, Any]) -> list[tuple[str, str]]:

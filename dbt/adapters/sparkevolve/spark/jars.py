@@ -3,7 +3,7 @@
 import re
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -48,6 +48,12 @@ def iceberg_runtime(spark_version: str) -> str:
             ", ".join(ICEBERG_RUNTIMES),
             "Iceberg has no runtime for it. Install one of these, such as `pip install 'pyspark>=4.1,<4.2'`.",
         ) from None
+
+
+def iceberg_version(config: Mapping[str, str]) -> str:
+    """Return the version of the Iceberg runtime that a session gets; empty if its jar does not say."""
+    found = _RUNTIME.search(",".join(config.get(key, "") for key in ("spark.jars", "spark.jars.packages")))
+    return found[1] if found else ""
 
 
 def bundled(bundles: Sequence[str], jars: str) -> list[str]:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.events.logging import AdapterLogger
 
-from dbt.adapters.sparkevolve.errors import ProfileError, UnsupportedVersionError
+from dbt.adapters.sparkevolve.errors import ProfileError, SparkStartError, UnsupportedVersionError
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, one_at_a_time
-from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
+from dbt.adapters.sparkevolve.redaction import safe
+from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, Downloads, one_at_a_time
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, iceberg_version
 from dbt.adapters.sparkevolve.spark.java import provide_java
+from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
 from dbt.adapters.sparkevolve.spark.session_config import session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
@@ -85,7 +87,7 @@ class SessionRegistry:
                 # Spark keeps the folder of its default database there, whichever the catalog.
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
-                session = _start(config, self._started_with)
+                session = _start(config, self._started_with, starting_text(config, catalogs))
                 _set_java_properties(session, catalogs, base_dir / embedded.FOLDER)
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
@@ -187,7 +189,23 @@ def _names_in(jars: str) -> set[str]:
     return {jar.strip().rpartition("/")[2] for jar in jars.split(",")}
 
 
-def _start(config: Mapping[str, str], started_with: _StartedWith) -> "SparkSession":
+def starting_text(config: Mapping[str, str], catalogs: Sequence[CatalogSettings]) -> str:
+    """Return what is said when Spark is about to be started, which takes some seconds.
+
+    Args:
+        config: the settings of the session.
+        catalogs: those that the profile states.
+    """
+    import pyspark
+
+    version = iceberg_version(config)
+    iceberg = f" with Iceberg {version}" if version else ""
+    places = ", ".join(f"{each.name} in {each.where}" for each in catalogs)
+    noun = "catalog" if len(catalogs) == 1 else "catalogs"
+    return f"Starting Spark {pyspark.__version__}{iceberg}, {noun} {places}"
+
+
+def _start(config: Mapping[str, str], started_with: _StartedWith, starting: str) -> "SparkSession":
     from pyspark import SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
@@ -196,6 +214,7 @@ def _start(config: Mapping[str, str], started_with: _StartedWith) -> "SparkSessi
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     if SparkContext._active_spark_context is None:
         provide_java()
+        logger.info(starting)
         if SparkContext._gateway is None:
             _launch(config)
         builder = SparkSession.builder
@@ -227,14 +246,33 @@ def _own_defaults(session: "SparkSession") -> dict[str, str]:
 
 
 def _launch(config: Mapping[str, str]) -> None:
-    """Start Spark's Java and its context; SparkSession's builder would put each setting on a command line."""
+    """Start Spark's Java and its context; SparkSession's builder would put each setting on a command line.
+
+    Raises:
+        SparkStartError: Java has ended before Spark could be reached.
+    """
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkRuntimeError
     from pyspark.find_spark_home import _find_spark_home
     from pyspark.java_gateway import launch_gateway
 
     home: str = _find_spark_home()  # type: ignore[no-untyped-call]
-    with private_submit_args(config, home) as fds:
-        gateway = launch_gateway(popen_kwargs={"pass_fds": fds})  # type: ignore[no-untyped-call]
+    downloads = Downloads(config)
+    output = None if is_users_own(config, home) else JavaOutput(downloads.watch)
+    with private_submit_args(config, home) as fds, downloads:
+        popen: dict[str, Any] = {"pass_fds": fds}
+        if output is not None:
+            output.begin()
+            popen |= output.popen
+        try:
+            gateway = launch_gateway(popen_kwargs=popen)  # type: ignore[no-untyped-call]
+        except PySparkRuntimeError as exc:
+            if output is None:
+                raise
+            output.started()
+            raise SparkStartError(output.last_words()) from safe(exc)
+        if output is not None:
+            output.started()
     SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
 
 

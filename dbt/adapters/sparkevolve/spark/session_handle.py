@@ -15,6 +15,7 @@ from dbt.adapters.sparkevolve.iceberg.newer_format import Commit, conflict
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark import java_commits
 from dbt.adapters.sparkevolve.spark.bindings import literal_value
+from dbt.adapters.sparkevolve.spark.progress import PROGRESS, Tasks
 from dbt.adapters.sparkevolve.spark.session_errors import alive, commit_error, translated
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
@@ -76,7 +77,8 @@ class SessionHandle(SparkConnectionWrapper):
             if self._cancellation.is_cancelled:
                 # The order to stop came before there was anything to be stopped.
                 running.cancel()
-            yield
+            with PROGRESS.watched(running.tasks):
+                yield
         except KeyboardInterrupt:
             # Of dbt's main thread, while a hook or an operation of the project runs.
             running.cancel()
@@ -241,6 +243,20 @@ class _Running:
         # What a thread of Spark's does for it, such as to send a small table to all tasks, has another group.
         self._context.clearJobTags()
         self._context.addJobTag(self._id)
+
+    def tasks(self) -> Tasks | None:
+        """Return how many tasks of its jobs are done; None while it has no job under way."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._id)]
+        stages = [
+            tracker.getStageInfo(stage)
+            for job in jobs
+            if job and job.status == "RUNNING"
+            for stage in job.stageIds
+        ]
+        known = [stage for stage in stages if stage is not None]
+        total = sum(stage.numTasks for stage in known)
+        return Tasks(sum(stage.numCompletedTasks for stage in known), total) if total else None
 
     def cancel(self) -> None:
         """Stop its jobs, from whatever thread, and those that it has yet to begin."""

@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, S
 from dbt.adapters.sparkevolve.messages import is_result_without_columns, server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.bindings import literal_value
+from dbt.adapters.sparkevolve.spark.progress import PROGRESS
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
 
 if TYPE_CHECKING:
@@ -80,7 +81,8 @@ class ThriftHandle(PyhiveConnectionWrapper):
         ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
         try:
             # A server that does not even say that it is still at work has not got longer than one that does.
-            with self._until(ends_at):
+            # This server tells that a statement runs, and not how far it is.
+            with self._until(ends_at), PROGRESS.watched(lambda: None):
                 cursor.execute(sql, values, async_=True)
                 wait = _FIRST_POLL_SECONDS
                 status = cursor.poll()

@@ -48,23 +48,13 @@
 {% endmacro %}
 
 
+{# All that a run does to the columns is one line. #}
 {% macro sparkevolve__log_evolution(relation, load) %}
-  {% for change in load.logged_changes %}
-    {% do log(relation ~ ': ' ~ change, info=True) %}
-  {% endfor %}
+  {% if load.said %}
+    {% do log(relation ~ ': ' ~ load.said, info=True) %}
+  {% endif %}
   {% do sparkevolve__warn(load.warnings(model.unique_id, graph)) %}
   {% for text in load.told %}
     {% do log(relation ~ ': ' ~ text) %}
-  {% endfor %}
-  {% if load.older %}
-    {% do log(relation ~ ': ' ~ load.older, info=True) %}
-  {% endif %}
-  {% for name, value in load.removed.items() %}
-    {# The line about an older schema names those that are padded with NULL. #}
-    {% set is_said = load.older and value == 'padded with NULL' %}
-    {% do log(relation ~ ': column ' ~ name ~ ' is not in the model, ' ~ value, info=not is_said) %}
-  {% endfor %}
-  {% for name in load.ignored %}
-    {% do log(relation ~ ': column ' ~ name ~ " is not in the table and left out (on_schema_change is 'ignore')", info=True) %}
   {% endfor %}
 {% endmacro %}
