@@ -4,7 +4,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.adapters.contracts.connection import AdapterResponse
 from pyiceberg.types import (
     BinaryType,
     DateType,
@@ -42,20 +41,14 @@ def test_what_is_said_of_bad_rows() -> None:
         '  * wrong: 2 rows, such as {"id":1}, {"id":2}\n'
         '  * none: 1 row, such as {"id":3}'
     )
-    response = found.response(AdapterResponse("OK", code="OK", rows_affected=7))
-    assert response.to_dict(omit_none=True) == {
-        "_message": "OK",
-        "code": "OK",
-        "rows_affected": 7,
-        "dead_letters": {
-            "table": "`lake`.`s`.`t_dlt`",
-            "rows": 3,
-            "of": 10,
-            "reasons": [
-                {"reason": "wrong", "rows": 2, "samples": ['{"id":1}', '{"id":2}']},
-                {"reason": "none", "rows": 1, "samples": ['{"id":3}']},
-            ],
-        },
+    assert found.data() == {
+        "table": "`lake`.`s`.`t_dlt`",
+        "rows": 3,
+        "of": 10,
+        "reasons": [
+            {"reason": "wrong", "rows": 2, "samples": ['{"id":1}', '{"id":2}']},
+            {"reason": "none", "rows": 1, "samples": ['{"id":3}']},
+        ],
     }
 
 

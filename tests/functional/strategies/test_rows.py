@@ -25,19 +25,38 @@ def loads(run: Run) -> list[str]:
     return [verb + rest for verb, rest in sent if verb in ("ALTER", "DELETE", "INSERT", "MERGE")]
 
 
-CASES: dict[str, list[tuple[dict[str, Any], list[Any]]]] = {
-    "append": [({"unique_key": None}, APPENDED), ({}, APPENDED)],
-    "delete+insert": [({}, REPLACED), ({"removed_columns": "keep"}, KEPT)],
+def done(run: Run, name: str) -> tuple[str, dict[str, Any]]:
+    """What dbt's line says of a model of a run, and its response as `run_results.json` has it."""
+    (result,) = (result for result in run.result.result if result.node.name == name)
+    found = {name: value for name, value in result.adapter_response.items() if value not in ([], {})}
+    assert found.pop("_message") == result.message
+    return str(result.message), found
+
+
+def at(scenario: Scenario, name: str) -> dict[str, Any]:
+    """Where a table is, as a response has it."""
+    metadata = scenario.table(name).metadata
+    return {"schema_id": metadata.current_schema_id, "snapshot_id": str(metadata.current_snapshot_id)}
+
+
+# With how many rows are inserted, updated and deleted; None where that is not told.
+CASES: dict[str, list[tuple[dict[str, Any], list[Any], tuple[int | None, ...]]]] = {
+    "append": [({"unique_key": None}, APPENDED, (2, None, 0)), ({}, APPENDED, (2, None, 0))],
+    "delete+insert": [
+        ({}, REPLACED, (2, None, 1)),
+        ({"removed_columns": "keep"}, KEPT, (2, None, 1)),
+    ],
     "merge": [
-        ({}, KEPT),
-        ({"unique_key": None}, APPENDED),
-        ({"merge_update_columns": ["N"]}, V_NOT_UPDATED),
-        ({"merge_exclude_columns": ["`V`"]}, V_NOT_UPDATED),
+        ({}, KEPT, (1, 1, 0)),
+        ({"tblproperties": {"write.merge.mode": "copy-on-write"}}, KEPT, (1, None, 0)),
+        ({"unique_key": None}, APPENDED, (2, 0, 0)),
+        ({"merge_update_columns": ["N"]}, V_NOT_UPDATED, (1, 1, 0)),
+        ({"merge_exclude_columns": ["`V`"]}, V_NOT_UPDATED, (1, 1, 0)),
     ],
     "insert_overwrite": [
-        ({}, OVERWRITTEN),
-        ({"partition_by": ["id"]}, REPLACED),
-        ({"partition_by": "id"}, REPLACED),
+        ({}, OVERWRITTEN, (2, None, 2)),
+        ({"partition_by": ["id"]}, REPLACED, (2, None, 1)),
+        ({"partition_by": "id"}, REPLACED, (2, None, 1)),
     ],
 }
 
@@ -45,22 +64,25 @@ CASES: dict[str, list[tuple[dict[str, Any], list[Any]]]] = {
 @pytest.mark.parametrize("strategy", ["append", "delete+insert", "merge", "insert_overwrite"])
 @pytest.mark.core
 def test_every_strategy_pads_evolves_and_publishes(scenario: Scenario, strategy: str) -> None:
-    """Its settings, and both ways to publish, are models of one run."""
+    """Its settings, and both ways to publish, are models of one run; each says what it has done."""
     models = {
-        f"{publish}_{number}": ({"publish": publish, **config}, rows)
+        f"{publish}_{number}": ({"publish": publish, **config}, rows, counts)
         for publish in ("branch", "direct")
-        for number, (config, rows) in enumerate(CASES[strategy])
+        for number, (config, rows, counts) in enumerate(CASES[strategy])
     }
-    for name, (config, _) in models.items():
+    for name, (config, *_) in models.items():
         scenario.model(OLD, name, incremental_strategy=strategy, **config)
-    scenario.run()
+    run = scenario.run()
+    for name in models:
+        created = {"rows_affected": 2, "rows_inserted": 2, **at(scenario, name)}
+        assert done(run, name) == ("OK 2 rows", created), name
     ids = {name: scenario.field_ids(name) for name in models}
     seen = {name: history(scenario, name) for name in models}
-    for name, (config, _) in models.items():
+    for name, (config, *_) in models.items():
         scenario.model(NEW, name, incremental_strategy=strategy, **config)
-    scenario.run()
+    run = scenario.run()
     assert scenario.tables() == sorted(models)
-    for name, (config, rows) in models.items():
+    for name, (config, rows, counts) in models.items():
         assert scenario.columns(name) == ["id", "v", "gone", "n"], config
         assert scenario.rows(name) == rows, config
         assert scenario.field_ids(name) == {**ids[name], "n": 4}, config
@@ -72,6 +94,18 @@ def test_every_strategy_pads_evolves_and_publishes(scenario: Scenario, strategy:
         steps = 2 if is_direct else 1
         assert history(scenario, name)[:-steps] == seen[name], config
         assert len(history(scenario, name)) == len(seen[name]) + steps, config
+        keeps = (strategy == "merge" and config.get("unique_key", "id")) or "removed_columns" in config
+        known = dict(zip(("rows_inserted", "rows_updated", "rows_deleted"), counts, strict=True))
+        assert done(run, name) == (
+            f"OK 2 rows, +1 column, 1 {'kept' if keeps else 'padded'}",
+            {
+                "rows_affected": sum(number or 0 for number in counts[:2]),
+                **{key: number for key, number in known.items() if number is not None},
+                "columns_added": ["`n`"],
+                "columns_kept" if keeps else "columns_padded": ["`gone`"],
+                **at(scenario, name),
+            },
+        ), config
 
 
 @pytest.mark.core

@@ -11,6 +11,7 @@ from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadata
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import (
@@ -275,6 +276,7 @@ class IcebergCatalog:
         properties: Callable[[Mapping[str, str]], Mapping[str, str | None]] | None = None,
         claim: publication.Claim | None = None,
         used_claim: str | None = None,
+        seen: Callable[[TableMetadata, int], None] = lambda metadata, head: None,
     ) -> Published:
         """Make what was loaded into a branch visible to readers; see ``publication.publish``."""
         return publication.publish(
@@ -288,6 +290,7 @@ class IcebergCatalog:
             properties,
             claim,
             used_claim,
+            seen,
         )
 
     def set_property(

@@ -264,6 +264,7 @@ def publish(
     properties: Callable[[Mapping[str, str]], Mapping[str, str | None]] | None = None,
     claim: Claim | None = None,
     used_claim: str | None = None,
+    seen: Callable[[TableMetadata, int], None] = lambda metadata, head: None,
 ) -> Published:
     """Make what was loaded into a branch visible to readers, in one commit that removes the branch.
 
@@ -284,6 +285,7 @@ def publish(
             those that the table has then.
         claim: a tag that the same commit makes, where commits are atomic; see ``take_back``.
         used_claim: a tag that it removes. If that is gone, the table counts as moved.
+        seen: gets the table with all snapshots of the load, and the last of them.
 
     Raises:
         PublishError: the catalog refused, or it is not known whether it did.
@@ -316,6 +318,7 @@ def publish(
                 table, head, base.cut_at, overwritten_spec
             ):
                 return Published.MOVED
+            seen(table.metadata, head)
             if not has_news(table, head, base.cut_at):
                 return Published.NOTHING_NEW
             access.cancellation.check("The batch was not published", str(relation), False)

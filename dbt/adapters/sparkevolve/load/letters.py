@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
-from dbt.adapters.contracts.connection import AdapterResponse
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
@@ -17,17 +16,6 @@ MOST_SAMPLES = 10
 # How many characters of an id, and of a reason, a line has; and how many the data have of an id.
 _LONGEST_IN_LINE = 200
 _LONGEST = 1000
-
-
-@dataclass
-class Response(AdapterResponse):
-    """dbt's response to the last statement of a node, with the rows that the node has set aside.
-
-    Attributes:
-        dead_letters: what ``Letters.data`` says of them.
-    """
-
-    dead_letters: Optional[dict[str, Any]] = None
 
 
 @dataclass(frozen=True)
@@ -127,10 +115,6 @@ class Letters:
         if self.others:
             found["other_reasons"] = {"reasons": len(self.others), "rows": sum(r.rows for r in self.others)}
         return found
-
-    def response(self, response: AdapterResponse) -> Response:
-        """Return dbt's response to a node's last statement with what is known of the bad rows."""
-        return Response(str(response), response.code, response.rows_affected, response.query_id, self.data())
 
     @property
     def lines(self) -> str:

@@ -24,6 +24,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
+from dbt.adapters.sparkevolve.load.results import NodeResult
 from dbt.adapters.sparkevolve.messages import is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.times import iso
@@ -59,6 +60,8 @@ class Node:
         columns: the names and types that its query returns, as they are stored, where it makes a table.
         made_empty: the tables that it has made without rows, to replace them by those with rows.
         explanation: the last error that it has explained.
+        evolved: what ``changed`` has as texts.
+        result: what it tells dbt that it has done.
     """
 
     name: str = ""
@@ -79,6 +82,8 @@ class Node:
     columns: Sequence[tuple[str, str]] = ()
     made_empty: list[SparkEvolveRelation] = field(default_factory=list)
     explanation: Exception | None = None
+    evolved: list[object] = field(default_factory=list)
+    result: NodeResult = field(default_factory=NodeResult)
 
     def rows_are_visible(
         self,
@@ -110,7 +115,9 @@ class Node:
 
     def note_changes(self, changes: Iterable[object]) -> None:
         """Note what has been committed to the node's table beside rows: it stays if the node fails."""
-        self.changed += map(str, changes)
+        found = list(changes)
+        self.evolved += found
+        self.changed += map(str, found)
 
     def note_existing(self, found: BaseRelation | None, table: LoadedTable | None) -> BaseRelation | None:
         """Note what there is under the node's name, as relation and as Iceberg table; return the former."""
@@ -156,6 +163,7 @@ class Node:
         """
         named = [text if what is None else f"{what}: {text}" for text in texts]
         self.refuse_warnings(named)
+        self.result.warnings += named
         return [marked(text) if is_marked else text for text in named]
 
     def note_gone(self, relation: SparkEvolveRelation) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
@@ -33,6 +34,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
 from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.row_counts import commits_now, commits_since, creation
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
 from dbt.adapters.sparkevolve.load.backfill import Backfill
@@ -47,6 +49,7 @@ from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
 from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
+from dbt.adapters.sparkevolve.load.results import Response, columns_of, not_returned
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
 from dbt.adapters.sparkevolve.operations import NamedNode
@@ -346,6 +349,7 @@ class LoadRunner:
             return False
         if load.branch is None or not load.goes_on_branch:
             self.publish_letters(load.settings)
+            self._note_loaded(load)
             return True
         if load.settings.strategy == Strategy.FULL_REFRESH and not self._catalog.is_atomic(load.base.table):
             head = self._catalog.head(load.target, load.branch)
@@ -365,6 +369,9 @@ class LoadRunner:
                 load.elapsed_ms,
                 load.overwritten_spec,
                 lambda now: {**load.properties, **dict.fromkeys(_forgotten(load, now))},
+                seen=lambda metadata, head: self._node.result.note_commits(
+                    commits_since(metadata, head, load.base.cut_at), load.settings.strategy, load.batch.rows
+                ),
             )
         except (PublishError, RunCancelledError) as exc:
             is_known = exc.snapshot_id is None if isinstance(exc, PublishError) else exc.is_published is False
@@ -382,11 +389,37 @@ class LoadRunner:
                     str(load.target), "its rows are not on the branch that they were written to"
                 )
             drop_branches(self._catalog, load)
+            self._node.result.snapshot_id = load.base.head
         load.branch = None
         load.is_visible = outcome == Published.YES
         if not load.is_visible or not self._catalog.is_atomic(load.base.table):
             self._forget_backfills(load)
         return True
+
+    def _note_loaded(self, load: Load) -> None:
+        """Take note of what a load has done that went straight into the table, or had nothing to load."""
+        metadata = self._catalog.load(load.target).metadata
+        commits = commits_now(metadata, load.base.ref, load.base.head, len(load.statements))
+        self._node.result.note_commits(commits, load.settings.strategy, load.batch.rows)
+
+    def response(self, relation: SparkEvolveRelation, response: AdapterResponse) -> Response:
+        """Return dbt's response to a node's last statement with what the node has done.
+
+        Args:
+            relation: its table.
+            response: that response.
+        """
+        node = self._node
+        removed: dict[str, str] = {}
+        if node.load is not None:
+            removed = node.load.removed
+            node.result.columns |= {"columns_left_out": node.load.ignored}
+        else:
+            table = self._catalog.find_readable(relation)
+            if table is not None:
+                node.result.note_creation(creation(table.metadata))
+        node.result.columns |= columns_of(node.evolved) | not_returned(removed)
+        return node.result.response(response, node.letters)
 
     def check_dead_letters(
         self,

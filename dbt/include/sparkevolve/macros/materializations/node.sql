@@ -104,3 +104,14 @@
   {% do sparkevolve__nothing_run('not incremental, not run') %}
   {% do return({'relations': []}) %}
 {% endmacro %}
+
+
+{# What the node has done, as data in dbt's response, which goes to `run_results.json`, and if it is JSON in the log. #}
+{% macro sparkevolve__store_response(target_relation) %}
+  {% set main = load_result('main') %}
+  {% set response = adapter.load_runner().response(target_relation, main.response) %}
+  {% do store_result('main', response=response, agate_table=main.table) %}
+  {% if flags.LOG_FORMAT == 'json' %}
+    {% do log(tojson({'adapter_response': response.data()}), info=True) %}
+  {% endif %}
+{% endmacro %}

@@ -32,12 +32,10 @@
 {% endmacro %}
 
 
-{# Once the rows are visible: one warning, and the same as data in dbt's response and, if it is JSON, in the log. #}
+{# Once the rows are visible: one warning, and if the log is JSON the same as data. #}
 {% macro sparkevolve__tell_of_dead_letters(target_relation) %}
   {% set letters = adapter.node().letters %}
   {% if letters is not none and letters.bad %}
-    {% set main = load_result('main') %}
-    {% do store_result('main', response=letters.response(main.response), agate_table=main.table) %}
     {% if flags.LOG_FORMAT == 'json' %}
       {% do log(tojson({'dead_letters': letters.data()}), info=True) %}
     {% endif %}

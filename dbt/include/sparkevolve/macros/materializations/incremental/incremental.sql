@@ -25,5 +25,6 @@
 
   {% do persist_constraints(target_relation, model) %}
   {% do sparkevolve__run_post_hooks() %}
+  {% do sparkevolve__store_response(target_relation) %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
