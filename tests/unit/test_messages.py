@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.messages import (
     answer_of,
     is_conflict_in_pyiceberg,
     is_snapshot_gone,
+    located,
     may_be_outage_in_spark,
     outage,
     refusal,
@@ -387,3 +388,34 @@ def test_pyhive_s_failure_to_read_a_result_without_columns_is_told() -> None:
         list(None)  # type: ignore[call-overload]  # what PyHive does with the columns of such a result
     assert messages.is_result_without_columns(raised.value)
     assert not messages.is_result_without_columns(TypeError("unsupported operand"))
+
+
+LONG = "\n".join(f"  column_{n} as c{n}," for n in range(400))
+
+
+def test_of_a_statement_that_spark_quotes_the_lines_around_the_marker_are_kept() -> None:
+    text = (
+        "[PARSE_SYNTAX_ERROR] Syntax error at or near '3'. SQLSTATE: 42601 (line 402, pos 4)\n\n"
+        f"== SQL ==\nselect\n{LONG}\n  2 3 4 as b\n----^^^\nfrom t\n"
+    )
+    assert short_message(text) == (
+        "[PARSE_SYNTAX_ERROR] Syntax error at or near '3'. SQLSTATE: 42601 (line 402, pos 4)\n\n"
+        "== SQL ==\n…\n  column_398 as c398,\n  column_399 as c399,\n  2 3 4 as b\n----^^^\n…"
+    )
+    value = (
+        "[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\n"
+        "== SQL (line 1, position 8) ==\nselect 1/0\n       ^^^"
+    )
+    assert short_message(value + "\n\n\tat org.apache.spark.sql.X(Y.scala:1)\n") == value
+
+
+def test_a_name_that_is_wrong_is_shown_where_it_stands() -> None:
+    """Spark says in which line, and does not quote it."""
+    message = "[UNRESOLVED_COLUMN] `nope` cannot be resolved. SQLSTATE: 42703; line 2 pos 6"
+    assert located(message, "select id from t\nwhere nope = 1\n") == (
+        f"{message}\n== SQL (line 2) ==\nwhere nope = 1\n------^^^"
+    )
+    far = located(message.replace("pos 6", "pos 306"), "select\n" + "x" * 300 + "where nope")
+    assert far.splitlines()[2:] == ["…" + "x" * 74 + "where nope", "-" * 81 + "^^^"]
+    for other in ("nothing of a line", message.replace("line 2", "line 9"), f"{message}\n== SQL ==\nx"):
+        assert located(other, "select 1\nwhere nope = 1") == other

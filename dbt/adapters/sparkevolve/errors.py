@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.messages import (
     is_log_unsorted,
     is_metastore_too_new,
     is_out_of_memory,
+    located,
     short_message,
 )
 from dbt.adapters.sparkevolve.redaction import clean
@@ -889,6 +890,18 @@ class CloneError(SparkEvolveError):
         self.relation = relation
 
 
+class PlanRefusedError(SparkEvolveError):
+    """What a run of `sparkevolve_plan_only` says that a run would refuse."""
+
+    def __init__(self, refusals: Sequence[str]) -> None:
+        mark = "\n  * " if len(refusals) > 1 else " "
+        super().__init__(f"The run would be refused:{mark}{mark.join(refusals)}")
+
+
+class ColumnsDifferError(SparkEvolveError):
+    """The columns of a model and of its table differ, and `on_schema_change` is `fail`."""
+
+
 class UnplannableError(SparkEvolveError):
     """A model that cannot be planned, since a pre-hook would have to run first.
 
@@ -1128,7 +1141,7 @@ class StatementError(DbtDatabaseError):
     """
 
     def __init__(self, message: str, statement: str) -> None:
-        message = clean(message)
+        message = clean(located(message, statement))
         super().__init__("\n".join([message, *_advice(message)]))
         self.args = _cleaned(self.args)
         self.statement = statement

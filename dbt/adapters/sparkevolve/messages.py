@@ -31,13 +31,20 @@ _JOB = re.compile(
 )
 _CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
 _PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
+# A statement that Spark quotes, to the end of the text or to what other parts of it begin with.
+_QUOTED = re.compile(r"^(== SQL(?: \([^)\n]*\))? ==)\n(.*?)(?=\n\n?Caused by: |\Z)", re.DOTALL | re.MULTILINE)
+_MARKER = re.compile(r"^[- ]*\^+\s*$")
+_POSITION = re.compile(r"\bline (\d+),? pos (\d+)")
+_LINES_BEFORE = 3
+_LONGEST_LINE = 160
 _LONGEST = 2000
 
 
 def short_message(text: str) -> str:
     """Return the part of an engine's error text that a person reads, at most 2,000 characters.
 
-    Stack traces and plan trees of Spark 3.5 to 4.1 are cut off, and secrets are masked. Where the message
+    Stack traces and plan trees of Spark 3.5 to 4.1 are cut off, and secrets are masked. Of the statement that
+    Spark quotes (``== SQL ==``), the lines around its marker are left. Where the message
     hides its cause (``[INTERNAL_ERROR] The Spark SQL phase optimization failed``), the last cause follows.
     """
     heads: list[str] = []
@@ -49,7 +56,40 @@ def short_message(text: str) -> str:
         if head and not any(head in known for known in heads):
             heads = [known for known in heads if known not in head] + [head]
     message = "\nCaused by: ".join(heads[:1] + heads[1:][-1:]) or clean(text).strip()
+    message = _QUOTED.sub(_around_the_marker, message)
     return message if len(message) <= _LONGEST else message[:_LONGEST] + " ..."
+
+
+def _around_the_marker(found: re.Match[str]) -> str:
+    """Return a quoted statement with the lines around the marker only, which is below what is wrong."""
+    lines = found[2].split("\n")
+    markers = [number for number, line in enumerate(lines) if _MARKER.match(line)]
+    if not markers:
+        return found[0]
+    first, last = max(0, markers[0] - _LINES_BEFORE), markers[-1] + 1
+    kept = [_short_line(line) for line in lines[first:last]]
+    return "\n".join([found[1], *(["…"] if first else []), *kept, *(["…"] if lines[last:] else [])])
+
+
+def _short_line(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else line[:_LONGEST_LINE] + "…"
+
+
+def located(message: str, sql: str) -> str:
+    """Return an error's text with the line of the statement that it is about, if it says only its number.
+
+    Spark 3.5 to 4.1 quote the statement where it cannot be parsed or where a value is wrong, but not where a
+    name is: ``line 3 pos 8``, the latter from 0.
+    """
+    found = _POSITION.search(message)
+    lines = sql.split("\n")
+    if found is None or "== SQL" in message or not 0 < int(found[1]) <= len(lines):
+        return message
+    line, at = lines[int(found[1]) - 1], int(found[2])
+    cut = max(0, at - _LONGEST_LINE // 2)
+    shown = ("…" if cut else "") + _short_line(line[cut:])
+    marker = "-" * (at - cut + (1 if cut else 0)) + "^^^"
+    return f"{message}\n== SQL (line {found[1]}) ==\n{shown}\n{marker}"
 
 
 def answer_of(exc: BaseException | None) -> str:
