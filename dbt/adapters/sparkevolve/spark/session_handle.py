@@ -15,6 +15,7 @@ from dbt.adapters.sparkevolve.iceberg.newer_format import Commit, conflict
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark import java_commits
 from dbt.adapters.sparkevolve.spark.bindings import literal_value
+from dbt.adapters.sparkevolve.spark.nested_values import shown
 from dbt.adapters.sparkevolve.spark.progress import PROGRESS, Tasks
 from dbt.adapters.sparkevolve.spark.session_errors import alive, commit_error, translated
 from dbt.adapters.sparkevolve.spark.sql_settings import PARTITION_OVERWRITE_MODE
@@ -162,7 +163,7 @@ class SessionHandle(SparkConnectionWrapper):
             return []
         if self._rows is None:
             with self._watched():
-                self._rows = self._result.collect()
+                self._rows = [shown(row) for row in self._result.collect()]
         rows, self._rows = self._rows, []
         return rows
 
@@ -171,7 +172,7 @@ class SessionHandle(SparkConnectionWrapper):
         if self._result is None:
             return []
         with self._watched():
-            return self._result.take(size)
+            return [shown(row) for row in self._result.take(size)]
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
