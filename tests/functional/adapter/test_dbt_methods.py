@@ -3,8 +3,10 @@
 import csv
 import datetime
 import io
+import re
 from collections.abc import Callable
 from decimal import Decimal
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -394,9 +396,15 @@ def test_source_freshness(scenario: Scenario) -> None:
         )
 
 
-def test_debug(scenario: Scenario) -> None:
+def test_debug(scenario: Scenario, catalog_properties: dict[str, str]) -> None:
     run = scenario.dbt("debug")
     assert run.success, run.log
+    numbers = [rf"{name} \d[.\d]+" for name in ("Spark", "Java", "Iceberg", "PyIceberg")]
+    (told,) = re.findall(rf"  ({', '.join(numbers)})$", run.log, re.MULTILINE)
+    iceberg = scenario.sql("select lake.system.iceberg_version()")[0][0]
+    assert told.split(", ")[2:] == [f"Iceberg {iceberg}", f"PyIceberg {version('pyiceberg')}"]
+    (place,) = re.findall("  catalog `lake`: .*", run.log)
+    assert place.endswith(f", warehouse {catalog_properties['warehouse']}") or "REST" in place
     assert "Connection test: [OK connection ok]" in run.log.replace("\x1b[32m", "").replace("\x1b[0m", "")
     assert not [row for row in scenario.sql("show schemas in lake") if row[0].startswith("sparkevolve_debug")]
 

@@ -35,7 +35,7 @@ from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.purge import purge
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
-from dbt.adapters.sparkevolve.redaction import shows_no_secret
+from dbt.adapters.sparkevolve.redaction import clean, shows_no_secret
 
 DEFAULT_TIMEOUT_SECONDS = 60.0
 
@@ -84,6 +84,13 @@ class IcebergCatalog:
     def stated_by(self) -> str:
         """The setting of the profile that has the catalog's properties."""
         return self.access.settings.place.setting
+
+    @property
+    def places(self) -> str:
+        """Where it is, and where its tables are by default if the profile says so; without secrets."""
+        settings = self.access.settings
+        warehouse = settings.pyiceberg.get("warehouse")
+        return f"in {settings.where}" + (f", warehouse {clean(str(warehouse))}" if warehouse else "")
 
     def check(self) -> None:
         """See whether the catalog answers, unless it has answered before.
