@@ -12,7 +12,8 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.load.letters import Letters
-from dbt.adapters.sparkevolve.load.results import NodeResult, Rows, columns_of, not_returned
+from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
+from dbt.adapters.sparkevolve.load.results import NodeResult, Rows
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 CHANGES = [

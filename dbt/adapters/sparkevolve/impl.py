@@ -44,6 +44,7 @@ from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
+from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
@@ -63,6 +64,7 @@ from dbt.adapters.sparkevolve.settings import (
 from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
+from dbt.adapters.sparkevolve.spark.versions import versions
 from dbt.adapters.sparkevolve.variables import KNOWN, is_on
 
 if TYPE_CHECKING:
@@ -132,6 +134,8 @@ class SparkEvolveAdapter(SparkAdapter):
         self._put_off = SchemasPutOff(self.catalogs.own.name)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
+        # `dbt debug` has no project.
+        self._plans = PlanFile(Path(getattr(config, "project_target_path", None) or "target"))
         # `dbt debug` has no variables of a project.
         of_project = getattr(getattr(config, "vars", None), "vars", None) or {}
         self._unchecked_variables = {**of_project, **(getattr(config, "cli_vars", None) or {})}
@@ -205,6 +209,8 @@ class SparkEvolveAdapter(SparkAdapter):
         """Clean up after a node, and say in its error, if it has one, what had been done."""
         exc = sys.exc_info()[1]
         end_node()
+        if context.planned and exc is not None:
+            self._plans.add_failure(context.planned, str(getattr(exc, "msg", None) or exc))
         catalog = self.catalogs.of(context.database)
         DeadLetters(catalog, self._spark, context).give_back(exc)
         Batches(catalog, self, context).give_back()
@@ -266,7 +272,7 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda: _NOTHING)
     def preview(self) -> Preview:
         """Return what says what a run would do."""
-        return Preview(self._catalog_of_node(), self.queries(), running_node())
+        return Preview(self._catalog_of_node(), self.queries(), running_node(), self._plans)
 
     @available.parse(lambda: Clauses(_NOTHING, _NOTHING, _NOTHING.convert_type))
     def clauses(self) -> Clauses:
@@ -594,6 +600,7 @@ class SparkEvolveAdapter(SparkAdapter):
             DbtRuntimeError: what one makes, the other does not see; it names each catalog that is so.
         """
         problems: list[DbtRuntimeError] = []
+        logger.info(f"  {versions(self._spark, self.catalogs.own.name)}")
         for catalog in self.catalogs.all:
             try:
                 self._probe(catalog)
@@ -609,7 +616,7 @@ class SparkEvolveAdapter(SparkAdapter):
             database=catalog.name, schema=f"sparkevolve_debug_{uuid.uuid4().hex[:12]}"
         ).without_identifier()
         can = catalog.capabilities
-        logger.info(f"  catalog `{catalog.name}`: {can.kind.value}")
+        logger.info(f"  catalog `{catalog.name}`: {can.kind.value}, {catalog.places}")
         for fact in can.facts:
             logger.info(f"    {fact}")
         self.execute(f"create schema {probe}")

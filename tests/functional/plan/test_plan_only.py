@@ -1,6 +1,7 @@
 """A plan changes nothing, and says what a run would do."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -126,9 +127,88 @@ def test_the_plan_knows_the_policy_fail(scenario: Scenario) -> None:
     for arguments in (PLAN_ONLY, ()):
         run = scenario.fail(*arguments)
         assert "In the model only: more. In the table only: note." in run.message
-        refused = "  refused    The columns of model.case.t and of its table"
-        assert (refused in run.log) == (arguments == PLAN_ONLY)
+        assert ("  refused    see the error below" in run.log) == (arguments == PLAN_ONLY)
+        # The reason is said once, without the macros that have led to it.
+        assert run.message.count("In the model only") == 1
+        assert "in macro" not in run.message
     scenario.model("select 1 as id, 'b' as note", on_schema_change="fail")
     scenario.run(*PLAN_ONLY)
     assert scenario.state() == before
     assert scenario.tables() == ["t"]
+
+
+def written(scenario: Scenario) -> tuple[dict[str, dict[str, Any]], str]:
+    """What the files of the last plan say: of each model, and the table."""
+    data = json.loads((scenario.folder / "target" / "sparkevolve_plan.json").read_text())
+    assert data["metadata"]["format"] == 1
+    return (
+        {model["unique_id"]: model for model in data["models"]},
+        (scenario.folder / "target" / "sparkevolve_plan.md").read_text(),
+    )
+
+
+@pytest.mark.core
+def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
+    """All models of a command, who reads what changes, and what cannot be planned."""
+    scenario.model("select 1 as id, 'a' as note, 2 as n, 'x' as old_name")
+    scenario.model("select 1 as id", "hooked")
+    scenario.model("select 1 as id, 'a' as note", "refused")
+    scenario.run()
+    scenario.model(
+        "select 1 as id, cast(5 as bigint) as n, 'y' as new_name", column_renames={"old_name": "new_name"}
+    )
+    scenario.model("select 1 as id", "hooked", pre_hook="insert into {{ this }} values (2)")
+    scenario.model("select 1 as id, 5 as note", "refused")
+    view = {"materialized": "view", "unique_key": None, "on_schema_change": None}
+    scenario.model("select * from {{ ref('t') }}", "everything", **{**view, "materialized": "ephemeral"})
+    scenario.model("select old_name, count(*) as c from {{ ref('everything') }} group by 1", "far", **view)
+    scenario.model("select id, NOTE from {{ ref('t') }}", "near", **view)
+    scenario.model("select id from {{ ref('t') }}", "other", **view)
+    run = scenario.fail(*PLAN_ONLY)
+    assert run.result.exception is None
+    models, table = written(scenario)
+    assert {name: model["status"] for name, model in models.items()} == {
+        "model.case.t": "changes",
+        "model.case.hooked": "not planned",
+        "model.case.refused": "refused",
+    }
+    planned = models["model.case.t"]
+    assert {name: planned[name] for name in planned if name.startswith("columns_")} == {
+        "columns_added": [],
+        "columns_widened": ["`n`"],
+        "columns_relaxed": [],
+        "columns_renamed": {"`old_name`": "`new_name`"},
+        "columns_padded": ["`note`"],
+        "columns_kept": [],
+        "columns_left_out": [],
+        "columns_replaced": [],
+    }
+    everything, far = "model.case.everything", "model.case.far"
+    readers = planned["readers"]
+    assert [(r["column"], r["change"], r["node"][11:], r["how"], r["through"]) for r in readers] == [
+        ("`old_name`", "renamed", "everything", "reads all columns", []),
+        ("`old_name`", "renamed", "far", "names it", [everything]),
+        ("`n`", "widened", "everything", "reads all columns", []),
+        ("`note`", "not returned by the model", "everything", "reads all columns", []),
+        ("`note`", "not returned by the model", "near", "names it", []),
+    ]
+    assert (
+        f"  read by    `old_name` (renamed): {everything} (all columns), {far} through {everything}\n"
+        f"  read by    `n` (widened): {everything} (all columns)\n"
+        f"  read by    `note` (not returned by the model): {everything} (all columns), model.case.near\n"
+    ) in run.log
+    assert table.splitlines()[:3] == [
+        "## Plan of the schemas",
+        "",
+        "3 incremental models, 1 with changes, 2 refused.",
+    ]
+    assert (
+        "| model.case.t | changes | rename `old_name` to `new_name`<br>widen `n` from int to bigint "
+        "| `note`: padded with NULL | `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
+        "`n`: model.case.everything<br>`note`: model.case.everything<br>`note`: model.case.near |"
+    ) in table
+    assert "* **model.case.refused**: Column `note` is string in the table, and the model returns" in table
+    assert f"* **model.case.hooked**: {scenario.relation('hooked')} cannot be planned: its pre-hook" in table
+    # The next command has files of its own.
+    scenario.run(*PLAN_ONLY, "--select", "t")
+    assert set(written(scenario)[0]) == {"model.case.t"}

@@ -10,6 +10,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.errors import (
     CatalogLacksError,
     CloneError,
+    ColumnsDifferError,
     FrozenSchemaError,
     GrantsError,
     TableGoneError,
@@ -118,6 +119,14 @@ class Checks:
         """
         if changes:
             raise FrozenSchemaError(str(relation), node, changes)
+
+    def columns_differ(self, text: str) -> None:
+        """Refuse a load into a table with other columns. An error of a macro would come with its callers.
+
+        Raises:
+            ColumnsDifferError: always.
+        """
+        raise ColumnsDifferError(text)
 
     def compiled_without_table(self, relation: SparkEvolveRelation, called: Collection[str]) -> None:
         """See whether a model that dbt compiled as incremental can be built though its table has gone since.

@@ -62,6 +62,7 @@ class Node:
         explanation: the last error that it has explained.
         evolved: what ``changed`` has as texts.
         result: what it tells dbt that it has done.
+        planned: dbt's id of it if it is planned only.
     """
 
     name: str = ""
@@ -84,6 +85,7 @@ class Node:
     explanation: Exception | None = None
     evolved: list[object] = field(default_factory=list)
     result: NodeResult = field(default_factory=NodeResult)
+    planned: str = ""
 
     def rows_are_visible(
         self,
@@ -165,6 +167,14 @@ class Node:
         self.refuse_warnings(named)
         self.result.warnings += named
         return [marked(text) if is_marked else text for text in named]
+
+    def begin_plan(self, unique_id: str) -> None:
+        """Note that the node is planned, and does not run.
+
+        Args:
+            unique_id: dbt's id of it.
+        """
+        self.planned = unique_id
 
     def note_gone(self, relation: SparkEvolveRelation) -> None:
         """Note that dbt compiled the model as incremental, and that its table is not there any more."""

@@ -1,9 +1,17 @@
 """What a plan is to a person and to a program: its texts and its data."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dbt.adapters.sparkevolve.evolution import names
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    RelaxNotNull,
+    RenameField,
+    WidenType,
+)
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -28,6 +36,56 @@ def plan_data(
         "ignored": [names.path_text(path) for path in plan.ignored],
         "warnings": list(plan.warnings),
         "refusals": [str(refusal) for refusal in plan.refusals],
+        **columns_of(plan.changes),
+        **not_returned(removed_values(plan, settings)),
+        "columns_left_out": [names.path_text(path) for path in plan.ignored],
+        "columns_replaced": [names.path_text(path) for path in plan.replaced],
+    }
+
+
+def changed_columns(plan: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the columns that their readers find changed, see ``column_readers``.
+
+    Args:
+        plan: a plan as data.
+    """
+    replaced = plan.get("columns_replaced", ())
+    kinds = (
+        ("renamed", [path for path in plan.get("columns_renamed", {}) if path not in replaced]),
+        ("replaced by one of another type", replaced),
+        ("widened", plan.get("columns_widened", ())),
+        ("not returned by the model", [*plan.get("columns_padded", ()), *plan.get("columns_kept", ())]),
+        ("lost", plan.get("columns_lost", ())),
+    )
+    return {path: (last_name(path), kind) for kind, paths in kinds for path in paths}
+
+
+def last_name(path: str) -> str:
+    """Return the last name of a path as it is rendered, without its quotes."""
+    return str(re.findall("`((?:[^`]|``)*)`", path)[-1]).replace("``", "`")
+
+
+def columns_of(changes: Iterable[object]) -> dict[str, Any]:
+    """Return changes of columns by their kind, each column or field by its path."""
+    found: dict[str, Any] = {"columns_added": [], "columns_widened": [], "columns_relaxed": []}
+    renamed: dict[str, str] = {}
+    for change in changes:
+        if isinstance(change, AddColumn | AddField):
+            found["columns_added"].append(names.path_text(change.path))
+        elif isinstance(change, WidenType):
+            found["columns_widened"].append(names.path_text(change.path))
+        elif isinstance(change, RelaxNotNull):
+            found["columns_relaxed"].append(names.path_text(change.path))
+        elif isinstance(change, RenameField):
+            renamed[names.path_text(change.path)] = names.quote(change.new_name)
+    return found | {"columns_renamed": renamed}
+
+
+def not_returned(removed: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the columns that a model does not return, by what becomes of them; see ``removed_values``."""
+    return {
+        "columns_padded": [path for path, value in removed.items() if is_padded(value)],
+        "columns_kept": [path for path, value in removed.items() if not is_padded(value)],
     }
 
 
@@ -38,7 +96,7 @@ def plan_table(plan: Mapping[str, Any]) -> str:
         found += [("loses", names.quote(name)) for name in plan.get("loses", ())]
         found += [("default", text) for text in plan.get("defaults", ())]
         found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
-        found += [("refused", text) for text in plan["refusals"]]
+        found += _read_by(plan) + _refused(plan)
         return "\n".join(
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
         )
@@ -50,11 +108,36 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     ]
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
-    rows += [("refused", text) for text in plan["refusals"]]
+    rows += _read_by(plan) + _refused(plan)
     kind = "new row" if any(_verb(value) == "keep" for value in values.values()) else "column"
     shown = [p for p in plan["projections"] if not _goes_without_saying(p, values)]
     rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in shown]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+
+
+def _read_by(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return a line for each column that others read and find changed."""
+    by_column: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for reader in plan.get("readers", ()):
+        by_column.setdefault((reader["column"], reader["change"]), []).append(reader)
+    return [
+        ("read by", f"{column} ({change}): {', '.join(map(_reader, readers))}")
+        for (column, change), readers in by_column.items()
+    ]
+
+
+def _reader(reader: Mapping[str, Any]) -> str:
+    through: Sequence[str] = reader["through"]
+    return (
+        str(reader["node"])
+        + (" (all columns)" if reader["how"] != "names it" else "")
+        + (f" through {', '.join(through)}" if through else "")
+    )
+
+
+def _refused(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return one line where there are reasons: the error of the command has them."""
+    return [("refused", "see the error below")] if plan["refusals"] else []
 
 
 def _goes_without_saying(projection: Mapping[str, str], removed: Mapping[str, str]) -> bool:

@@ -8,7 +8,7 @@ from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, PlanRefusedError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.changes import SetDefault
 from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
@@ -21,9 +21,10 @@ from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, defaults_of_new, plan_batch
 from dbt.adapters.sparkevolve.load.dead_letters import planned_text
 from dbt.adapters.sparkevolve.load.node import Node
-from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table
+from dbt.adapters.sparkevolve.load.plan_file import PlanFile
+from dbt.adapters.sparkevolve.load.plan_report import changed_columns, plan_data, plan_table
 from dbt.adapters.sparkevolve.load.queries import Queries
-from dbt.adapters.sparkevolve.load.readers import replaced_warnings
+from dbt.adapters.sparkevolve.load.readers import column_readers, replaced_warnings
 from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -37,10 +38,12 @@ class Preview:
         catalog: the catalog.
         queries: what asks for the columns of the model.
         node: the node that runs.
+        plans: what writes the plans of this command.
     """
 
-    def __init__(self, catalog: IcebergCatalog, queries: Queries, node: Node) -> None:
+    def __init__(self, catalog: IcebergCatalog, queries: Queries, node: Node, plans: PlanFile) -> None:
         self._catalog = catalog
+        self._plans = plans
         self._queries = queries
         self._node = node
 
@@ -77,9 +80,9 @@ class Preview:
             graph: dbt's ``graph``, for who reads a column that would be replaced.
 
         Returns:
-            ``relation``, ``changes``, ``projections`` (``column`` and ``expression`` of each), ``removed``,
-            ``removed_get`` (what each of these gets, by its path), ``ignored``, ``warnings`` and ``refusals``
-            (texts).
+            what ``Response`` has of columns, under the same names; ``relation``, ``changes``,
+            ``projections`` (``column`` and ``expression`` of each), ``removed``, ``removed_get`` (what each
+            of these gets, by its path), ``ignored``, ``warnings`` and ``refusals`` (texts).
         """
         batch = self._catalog.staged_batch(staged)
         table = self._catalog.load(target)
@@ -169,6 +172,29 @@ class Preview:
     def frozen(self, node: str, changes: Sequence[str]) -> list[str]:
         """Return why a run that freezes schemas would be refused, if there are such changes."""
         return [str(refusals.frozen_schema(node, changes))] if changes else []
+
+    def completed(self, plan: dict[str, Any], unique_id: str, graph: Mapping[str, Any]) -> dict[str, Any]:
+        """Add to a plan whose it is, and who reads the columns that change; write it to the command's files.
+
+        Args:
+            plan: what ``of_load`` or ``of_new_table`` has returned.
+            unique_id: dbt's id of the model.
+            graph: dbt's ``graph``.
+        """
+        lost = [names.quote(name) for name in plan.get("loses", ())]
+        whole = {"unique_id": unique_id, **plan, **({"columns_lost": lost} if lost else {})}
+        whole["readers"] = column_readers(changed_columns(whole), unique_id, graph)
+        self._plans.add(whole)
+        return whole
+
+    def refuse(self, plan: Mapping[str, Any]) -> None:
+        """Let the command fail if the run would be refused.
+
+        Raises:
+            PlanRefusedError: it would, and why.
+        """
+        if plan["refusals"]:
+            raise PlanRefusedError(plan["refusals"])
 
     def text(self, plan: Mapping[str, Any]) -> str:
         """Return a plan, of a load or a new table, as a table that a person reads."""

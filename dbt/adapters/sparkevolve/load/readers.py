@@ -41,6 +41,45 @@ def replaced_warnings(plan: EvolutionPlan, unique_id: str, graph: Mapping[str, A
     return texts
 
 
+def column_readers(
+    columns: Mapping[str, tuple[str, str]], unique_id: str, graph: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return who reads columns of a model's table, also through nodes that pass all columns on.
+
+    Args:
+        columns: by the path of each its last name, and what is done to it.
+        unique_id: dbt's id of the model.
+        graph: dbt's ``graph``.
+
+    Returns:
+        ``column`` (its path), ``change``, ``node`` (an id), ``how`` (`names it` or `reads all columns`) and
+        ``through`` (the ids of the nodes in between) of each.
+    """
+    return [
+        {"column": path, "change": change, "node": node, "how": how, "through": list(through)}
+        for path, (name, change) in columns.items()
+        for node, how, through in _readers_of(name, unique_id, graph)
+    ]
+
+
+def _readers_of(
+    name: str, unique_id: str, graph: Mapping[str, Any]
+) -> Iterable[tuple[str, str, tuple[str, ...]]]:
+    waiting: list[tuple[str, tuple[str, ...]]] = [(unique_id, ())]
+    seen = {unique_id}
+    while waiting:
+        read, through = waiting.pop(0)
+        for node in sorted(_readers(read, graph), key=lambda node: str(node["unique_id"])):
+            reader = str(node["unique_id"])
+            does_name = _names(node, name)
+            if reader in seen or not (does_name or _may_read(node)):
+                continue
+            seen.add(reader)
+            yield reader, "names it" if does_name else "reads all columns", through
+            # A test has no readers, nor has an exposure.
+            waiting.append((reader, (*through, reader)))
+
+
 def _readers(unique_id: str, graph: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     for kind in ("nodes", "exposures"):
         for node in (graph.get(kind) or {}).values():

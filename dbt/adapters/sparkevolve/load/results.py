@@ -1,23 +1,13 @@
 """What a node has done: the text of dbt's line, and data for `run_results.json` and the JSON log."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from dbt.adapters.contracts.connection import AdapterResponse
 
 from dbt.adapters.sparkevolve.counts import counted
-from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.evolution.changes import (
-    AddColumn,
-    AddField,
-    RelaxNotNull,
-    RenameField,
-    WidenType,
-)
 from dbt.adapters.sparkevolve.iceberg.row_counts import Commits, Counted
 from dbt.adapters.sparkevolve.load.letters import Letters
-from dbt.adapters.sparkevolve.load.plan_report import is_padded
 from dbt.adapters.sparkevolve.settings import Strategy
 
 _OF_DBT = frozenset({"_message", "code", "query_id"})
@@ -92,30 +82,6 @@ def rows_of(counts: Counted | None, strategy: Strategy, batch: int) -> Rows:
         return Rows(batch)
     deleted = counts.removed - (counts.added - batch)
     return Rows(batch, None, deleted if deleted >= 0 else None)
-
-
-def columns_of(changes: Iterable[object]) -> dict[str, Any]:
-    """Return changes of columns by their kind, each column or field by its path."""
-    found: dict[str, Any] = {"columns_added": [], "columns_widened": [], "columns_relaxed": []}
-    renamed: dict[str, str] = {}
-    for change in changes:
-        if isinstance(change, AddColumn | AddField):
-            found["columns_added"].append(names.path_text(change.path))
-        elif isinstance(change, WidenType):
-            found["columns_widened"].append(names.path_text(change.path))
-        elif isinstance(change, RelaxNotNull):
-            found["columns_relaxed"].append(names.path_text(change.path))
-        elif isinstance(change, RenameField):
-            renamed[names.path_text(change.path)] = names.quote(change.new_name)
-    return found | {"columns_renamed": renamed}
-
-
-def not_returned(removed: dict[str, str]) -> dict[str, list[str]]:
-    """Return the columns that a model does not return, by what becomes of them; see ``removed_values``."""
-    return {
-        "columns_padded": [path for path, value in removed.items() if is_padded(value)],
-        "columns_kept": [path for path, value in removed.items() if not is_padded(value)],
-    }
 
 
 @dataclass

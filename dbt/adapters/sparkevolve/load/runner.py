@@ -47,9 +47,10 @@ from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
 from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
-from dbt.adapters.sparkevolve.load.results import Response, columns_of, not_returned
+from dbt.adapters.sparkevolve.load.results import Response
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
 from dbt.adapters.sparkevolve.operations import NamedNode

@@ -6,6 +6,7 @@
 
 
 {% macro sparkevolve__plan_only(target_relation, settings, full_refresh) %}
+  {% do adapter.node().begin_plan(model.unique_id) %}
   {% do sparkevolve__warn_of_settings() %}
   {% do sparkevolve__run_reading_hooks(target_relation) %}
   {% set existing_relation = adapter.current_relation(target_relation) %}
@@ -56,11 +57,9 @@
     {% do plan.refusals.extend(sparkevolve__schema_change_refusals(target_relation, detected, settings)) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
+  {% set plan = adapter.preview().completed(plan, model.unique_id, graph) %}
   {% do sparkevolve__say(tojson(plan) if flags.LOG_FORMAT == 'json' else adapter.preview().text(plan)) %}
-  {% if plan.refusals %}
-    {% set mark = '\n  * ' if plan.refusals | length > 1 else ' ' %}
-    {% do exceptions.raise_compiler_error('The run would be refused:' ~ mark ~ plan.refusals | join(mark)) %}
-  {% endif %}
+  {% do adapter.preview().refuse(plan) %}
   {% if is_new and plan.is_analysed and config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(sparkevolve__compiled_query()) %}
   {% endif %}

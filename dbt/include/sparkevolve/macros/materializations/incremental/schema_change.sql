@@ -17,7 +17,7 @@
 {# Refuse a change of columns under `fail`: before the model is computed, since names are known from its query. #}
 {% macro sparkevolve__check_schema_change(target_relation, detected, settings, written='nothing was written') %}
   {% for text in sparkevolve__schema_change_refusals(target_relation, detected, settings, written) %}
-    {% do exceptions.raise_compiler_error(text) %}
+    {% do adapter.checks().columns_differ(text) %}
   {% endfor %}
 {% endmacro %}
 

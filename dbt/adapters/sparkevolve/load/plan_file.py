@@ -1,0 +1,134 @@
+"""The plans of a dbt command as files: data for programs, and a table for a person who decides."""
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.invocation import get_invocation_id
+
+from dbt.adapters.sparkevolve.__version__ import version
+from dbt.adapters.sparkevolve.counts import counted
+from dbt.adapters.sparkevolve.redaction import clean
+from dbt.adapters.sparkevolve.times import iso
+
+logger = AdapterLogger("SparkEvolve")
+
+JSON_FILE = "sparkevolve_plan.json"
+MARKDOWN_FILE = "sparkevolve_plan.md"
+# The number of the layout, which goes up when a name goes or means something else.
+FORMAT = 1
+_MOST_IN_CELL = 10
+_COLUMNS = "| model | status | changes | gets no value from the model | read by |\n|---|---|---|---|---|"
+UNKNOWN = (
+    "What reads a table from outside of this project, by a name that a macro makes, or through a column that "
+    "was given another name on its way, is not known."
+)
+
+
+class PlanFile:
+    """The files of a command, which are written again with each model: several threads plan at once.
+
+    Args:
+        folder: dbt's folder for what it makes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._models: dict[str, dict[str, Any]] = {}
+
+    def add(self, plan: Mapping[str, Any]) -> None:
+        """Add the plan of a model, see ``Preview``."""
+        self._write({**plan, "status": status_of(plan)})
+
+    def add_failure(self, unique_id: str, text: str) -> None:
+        """Add that a model could not be planned, and why, unless its plan is there."""
+        if unique_id not in self._models:
+            self._write({"unique_id": unique_id, "status": "not planned", "error": clean(text)})
+
+    def _write(self, model: dict[str, Any]) -> None:
+        with self._lock:
+            self._models[str(model["unique_id"])] = model
+            models = [self._models[unique_id] for unique_id in sorted(self._models)]
+            metadata = {
+                "format": FORMAT,
+                "invocation_id": get_invocation_id(),
+                "generated_at": iso(datetime.now(timezone.utc)),
+                "adapter_version": version,
+            }
+            text = json.dumps({"metadata": metadata, "models": models}, indent=2, ensure_ascii=False)
+            try:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                _replace(self._folder / JSON_FILE, text + "\n")
+                _replace(self._folder / MARKDOWN_FILE, markdown(models))
+            except OSError as exc:
+                logger.warning(f"The plan could not be written to {self._folder}: {exc}")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that a reader finds the old one or the whole new one."""
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
+def status_of(plan: Mapping[str, Any]) -> str:
+    """Return what a plan comes to: ``refused``, ``new table``, ``changes`` or ``no change``."""
+    if plan["refusals"]:
+        return "refused"
+    if plan.get("creates"):
+        return "new table"
+    return "changes" if plan["changes"] else "no change"
+
+
+def markdown(models: list[dict[str, Any]]) -> str:
+    """Return plans as a table in Markdown, with what is refused and warned of below it."""
+    refused = sum(model["status"] in ("refused", "not planned") for model in models)
+    changed = sum(model["status"] in ("changes", "new table") for model in models)
+    head = f"{counted(len(models), 'incremental model')}, {changed} with changes, {refused} refused."
+    lines = ["## Plan of the schemas", "", head, "", _COLUMNS]
+    lines += [_row(model) for model in models]
+    notes = [
+        f"* **{_cell(model['unique_id'])}**: {kind}{_cell(text)}"
+        for model in models
+        for kind, texts in (
+            ("", [model["error"]] if "error" in model else model["refusals"]),
+            ("warning: ", model.get("warnings", ())),
+        )
+        for text in texts
+    ]
+    lines += ["", *notes] if notes else []
+    if any(model.get("readers") for model in models):
+        lines += ["", UNKNOWN]
+    return "\n".join(lines) + "\n"
+
+
+def _row(model: Mapping[str, Any]) -> str:
+    changes = [*model.get("changes", ()), *(f"loses {name}" for name in model.get("columns_lost", ()))]
+    padded = [f"{path}: {value}" for path, value in model.get("removed_get", {}).items()]
+    readers = dict.fromkeys(f"{reader['column']}: {reader['node']}" for reader in model.get("readers", ()))
+    cells = (
+        f"{_cell(model['unique_id'])}",
+        str(model["status"]),
+        *(_several(texts) for texts in (changes, padded, list(readers))),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _several(texts: list[str]) -> str:
+    shown = [_cell(text) for text in texts[:_MOST_IN_CELL]]
+    more = len(texts) - len(shown)
+    return "<br>".join([*shown, *([f"and {more} more"] if more else [])])
+
+
+def _cell(text: object) -> str:
+    """Return a text of one line that neither ends a cell nor is HTML."""
+    one_line = " ".join(str(text).split())
+    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
+        one_line = one_line.replace(character, instead)
+    return one_line

@@ -1,0 +1,62 @@
+"""The plans of a command as files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dbt.adapters.sparkevolve.load import plan_file
+from dbt.adapters.sparkevolve.load.plan_file import PlanFile, markdown
+
+PLAN: dict[str, Any] = {
+    "unique_id": "model.p.a",
+    "relation": "`lake`.`s`.`a`",
+    "changes": ["add column `x|y` map<string, int>"],
+    "removed_get": {f"`c{n}`": "padded with NULL" for n in range(12)},
+    "warnings": ["two\nlines"],
+    "refusals": [],
+}
+
+
+def test_a_table_stands_whatever_is_in_its_cells() -> None:
+    text = markdown([{**PLAN, "status": "changes"}])
+    padded = "<br>".join(f"`c{n}`: padded with NULL" for n in range(10))
+    assert text == (
+        "## Plan of the schemas\n\n"
+        "1 incremental model, 1 with changes, 0 refused.\n\n"
+        "| model | status | changes | gets no value from the model | read by |\n"
+        "|---|---|---|---|---|\n"
+        f"| model.p.a | changes | add column `x\\|y` map&lt;string, int&gt; | {padded}<br>and 2 more |  |\n\n"
+        "* **model.p.a**: warning: two lines\n"
+    )
+
+
+def test_each_model_is_added_to_the_files(tmp_path: Path) -> None:
+    file = PlanFile(tmp_path / "target")
+    file.add({**PLAN, "unique_id": "model.p.b", "refusals": ["no"]})
+    file.add_failure("model.p.b", "its plan is there")
+    file.add_failure("model.p.a", "a hook with password=hunter2")
+    text = (tmp_path / "target" / "sparkevolve_plan.json").read_text()
+    models = json.loads(text)["models"]
+    assert [(model["unique_id"], model["status"]) for model in models] == [
+        ("model.p.a", "not planned"),
+        ("model.p.b", "refused"),
+    ]
+    assert "hunter2" not in text
+    assert sorted(path.name for path in (tmp_path / "target").iterdir()) == [
+        "sparkevolve_plan.json",
+        "sparkevolve_plan.md",
+    ]
+
+
+def test_a_folder_that_cannot_be_written_to_fails_no_plan(tmp_path: Path, monkeypatch: Any) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(plan_file.logger, "warning", texts.append)
+    (tmp_path / "file").write_text("")
+    PlanFile(tmp_path / "file").add(PLAN)
+    assert texts[0].startswith(f"The plan could not be written to {tmp_path / 'file'}: ")
+
+
+def test_what_a_plan_comes_to() -> None:
+    assert plan_file.status_of({**PLAN, "creates": True}) == "new table"
+    assert plan_file.status_of({**PLAN, "changes": []}) == "no change"
+    assert plan_file.status_of({**PLAN, "refusals": ["no"]}) == "refused"
