@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.errors import (
     UnsupportedVersionError,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, note_resolved
 from dbt.adapters.sparkevolve.spark.session_config import session_config
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -106,3 +106,36 @@ def test_a_spark_without_a_runtime_is_refused(spark: str) -> None:
     )
     assert (raised.value.component, raised.value.found) == ("Spark", spark)
     assert raised.value.supported == "3.5, 4.0, 4.1"
+
+
+def test_what_ivy_has_found_for_packages_of_the_user_is_not_looked_for_again(home: Path) -> None:
+    folder = home / ".ivy2.5.2" / "jars"
+    folder.mkdir(parents=True)
+    names = ["a_b-1.jar", "x_needed-by-b-2.jar", f"{RUNTIME_41.replace(':', '_', 1).replace(':', '-')}.jar"]
+    names.append(f"{SQLITE_DRIVER.replace(':', '_', 1).replace(':', '-')}.jar")
+    for name in names:
+        with zipfile.ZipFile(folder / name, "w") as jar:
+            jar.writestr("x", "y")
+    asked = {"spark.jars.packages": "a:b:1"}
+    started = config(asked)
+    assert started["spark.jars.packages"] == f"a:b:1,{RUNTIME_41},{SQLITE_DRIVER}"
+    # A list without the packages' own jars says nothing of what they need.
+    note_resolved(f"file://{folder / names[1]}", started, home)
+    assert "spark.jars" not in config(asked)
+    note_resolved(",".join(f"file://{folder / name}" for name in names), started, home)
+    found = config(asked)
+    assert "spark.jars.packages" not in found
+    assert found["spark.jars"] == ",".join(str(folder / name) for name in names)
+    # Another question has another answer, and a jar that is gone is downloaded again.
+    assert "spark.jars" not in config({**asked, "spark.jars.excludes": "x:needed-by-b"})
+    (folder / names[1]).unlink()
+    assert "spark.jars" not in config(asked)
+
+
+@pytest.mark.parametrize("version", ["1-SNAPSHOT", "latest.release", "1.+", "[1,2)"])
+def test_a_version_that_changes_is_looked_for_each_time(home: Path, version: str) -> None:
+    folder = home / "jars"
+    folder.mkdir()
+    started = {"spark.jars.packages": f"a:b:{version}"}
+    note_resolved(f"{folder}/a_b-{version}.jar", started, home)
+    assert list(folder.iterdir()) == []

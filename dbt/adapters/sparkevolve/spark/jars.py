@@ -1,5 +1,7 @@
 """Which jars Spark needs for Iceberg and its catalog, and which of them an earlier run has downloaded."""
 
+import hashlib
+import json
 import re
 import time
 import zipfile
@@ -28,6 +30,9 @@ _IN_BUNDLES = {
     "iceberg-azure-bundle": ("com.azure:azure-storage", "azure-storage-file-datalake-"),
 }
 _BUNDLE = re.compile(r"org[.]apache[.]iceberg:iceberg-(?:aws|gcp|azure)-bundle:[\d.]+")
+# Coordinates that mean the same jars whenever they are looked for.
+_FIXED = re.compile(r"[\w.-]+:[\w.-]+:(?!latest)(?![\w.-]*-SNAPSHOT)\d[\w.-]*")
+_OF_IVY = ("spark.jars.excludes", "spark.jars.repositories", "spark.jars.ivySettings")
 # A jar that has not grown for so long is not being written any more.
 _STALLED_SECONDS = 5
 
@@ -74,20 +79,73 @@ def bundled(bundles: Sequence[str], jars: str) -> list[str]:
     ]
 
 
-def resolved_jars(packages: Sequence[str], ivy_home: Path) -> list[Path]:
+def resolved_jars(packages: Sequence[str], ivy_home: Path, asked: Mapping[str, str]) -> list[Path]:
     """Return the files of ``packages`` in Spark's Ivy folder, or nothing unless each one is there.
 
-    Only for packages known to need no others, and files that are whole: another process may still be writing.
+    Only for packages that are known to need no others, or of which an earlier start has noted what they need,
+    and files that are whole: another process may still be writing.
+
+    Args:
+        packages: their Maven coordinates.
+        ivy_home: the folder in which Spark's Ivy keeps jars.
+        asked: the settings of the session.
     """
     alone = {*ICEBERG_RUNTIMES.values(), *JDBC_DRIVERS.values()}
     if not all(package in alone or _BUNDLE.fullmatch(package) for package in packages):
-        return []
-    names = ["{}_{}-{}.jar".format(*package.split(":")) for package in packages]
+        return _noted_jars(packages, ivy_home, asked)
+    names = [_file_name(package) for package in packages]
     for folder in jar_folders(ivy_home):
         jars = [folder / name for name in names]
         if all(zipfile.is_zipfile(jar) for jar in jars):
             return jars
     return []
+
+
+def note_resolved(jars: str, config: Mapping[str, str], ivy_home: Path) -> None:
+    """Note which jars Ivy has found for the packages of a session, so that the next one needs no Ivy.
+
+    Args:
+        jars: all jars of the session, as Spark names them.
+        config: the settings that it was started with.
+        ivy_home: the folder in which Spark's Ivy keeps jars.
+    """
+    packages = [package.strip() for package in config.get("spark.jars.packages", "").split(",")]
+    if not all(map(_FIXED.fullmatch, packages)):
+        return
+    paths = [Path(jar.strip().removeprefix("file://")) for jar in jars.split(",")]
+    for folder in jar_folders(ivy_home):
+        names = [path.name for path in paths if path.parent == folder]
+        # What is elsewhere the user has named; and such a setting may have taken the place of Spark's list.
+        if {_file_name(package) for package in packages} <= set(names):
+            try:
+                (folder / _note_name(packages, config)).write_text(json.dumps(names))
+            except OSError as exc:
+                logger.debug(f"Which jars there are was not noted: {exc}")
+
+
+def _noted_jars(packages: Sequence[str], ivy_home: Path, asked: Mapping[str, str]) -> list[Path]:
+    if not all(map(_FIXED.fullmatch, packages)):
+        return []
+    for folder in jar_folders(ivy_home):
+        try:
+            names = json.loads((folder / _note_name(packages, asked)).read_text())
+        except (OSError, ValueError):
+            continue
+        jars = [folder / Path(str(name)).name for name in names]
+        if jars and all(zipfile.is_zipfile(jar) for jar in jars):
+            return jars
+    return []
+
+
+def _file_name(package: str) -> str:
+    """Return what Ivy calls the jar of a package in its folder."""
+    return "{}_{}-{}.jar".format(*package.split(":"))
+
+
+def _note_name(packages: Sequence[str], asked: Mapping[str, str]) -> str:
+    """Return the name of the note about packages, by all that decides what Ivy finds for them."""
+    said = [*packages, *(f"{name}={asked.get(name, '')}" for name in _OF_IVY)]
+    return f"dbt-sparkevolve-{hashlib.sha256(chr(10).join(said).encode()).hexdigest()[:16]}.json"
 
 
 def remove_broken_jars(packages: Sequence[str], ivy_home: Path) -> None:

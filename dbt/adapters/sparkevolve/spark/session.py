@@ -14,8 +14,8 @@ from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, Downloads, one_at_a_time
-from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, iceberg_version
-from dbt.adapters.sparkevolve.spark.java import provide_java
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, iceberg_version, note_resolved
+from dbt.adapters.sparkevolve.spark.java import provide_java, user_home
 from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
 from dbt.adapters.sparkevolve.spark.session_config import session_config
@@ -273,7 +273,10 @@ def _launch(config: Mapping[str, str]) -> None:
             raise SparkStartError(output.last_words()) from safe(exc)
         if output is not None:
             output.started()
-    SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
+    context = SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
+    if PACKAGES in config:
+        ivy_home = Path(config.get("spark.jars.ivy") or user_home())
+        note_resolved(context.getConf().get("spark.jars", ""), config, ivy_home)
 
 
 def _set_java_properties(session: "SparkSession", catalogs: Sequence[CatalogSettings], folder: Path) -> None:

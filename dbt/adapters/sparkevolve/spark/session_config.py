@@ -99,7 +99,7 @@ def session_config(
     }
     ivy_home = Path(config.get("spark.jars.ivy") or user_home())
     remove_broken_jars(packages, ivy_home)
-    jars = resolved_jars(packages, ivy_home)
+    jars = resolved_jars(packages, ivy_home, config)
     if jars:
         # Resolved by an earlier run: Ivy would look again, say so in twenty lines, and need the network.
         config["spark.jars"] = ",".join(filter(None, [own.get("spark.jars"), *map(str, jars)]))
