@@ -1,5 +1,6 @@
 """What Spark's Java writes by itself: it goes to dbt's log file, and is shown where Spark does not start."""
 
+import atexit
 import os
 import re
 import threading
@@ -52,6 +53,9 @@ class JavaOutput:
         self._watch = watch
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._reading, self._writing = os.pipe()
+        # Python must not end while this thread holds what a log is written with.
+        self._ends = threading.Event()
+        atexit.register(self._ends.set)
         self._thread = threading.Thread(target=self._read, name="sparkevolve-java", daemon=True)
 
     @property
@@ -79,7 +83,7 @@ class JavaOutput:
                 self._lines.append(text)
                 try:
                     self._watch(text)
-                    if text:
+                    if text and not self._ends.is_set():
                         logger.debug(clean(text))
                 except Exception:
                     # dbt may be ending; Java must be able to write all the same.
