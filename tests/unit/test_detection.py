@@ -4,17 +4,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dbt.context.exceptions_jinja import raise_compiler_error
-from dbt_common.exceptions import CompilationError
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType
 
+from dbt.adapters.sparkevolve.errors import ColumnsDifferError
 from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.load.checks import Checks
 from tests.unit.helpers import columns, struct
 from tests.unit.macros import detect_schema_change, macro
 from tests.unit.strategies import MASKS, NAMES, ODD_NAMES, distinct, loads, nested_loads, recase, rule
@@ -203,7 +203,7 @@ def check(detected: dict[str, list[str]], **settings: Any) -> None:
     model = SimpleNamespace(unique_id="model.case.t")
     name = "sparkevolve__schema_change_refusals"
     context = {
-        "exceptions": SimpleNamespace(raise_compiler_error=raise_compiler_error),
+        "adapter": SimpleNamespace(checks=lambda: Checks),
         name: macro(SCHEMA_CHANGE, name, model=model),
     }
     rendered = macro(SCHEMA_CHANGE, "sparkevolve__check_schema_change", **context)
@@ -220,7 +220,7 @@ def check(detected: dict[str, list[str]], **settings: Any) -> None:
     ],
 )
 def test_fail_names_what_differs(source: list[str], target: list[str], says: str) -> None:
-    with pytest.raises(CompilationError) as raised:
+    with pytest.raises(ColumnsDifferError) as raised:
         check(detect_schema_change(source, target))
     assert raised.value.msg == (
         "The columns of model.case.t and of its table `lake`.`db`.`t` "

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.functional.harness import Scenario
 
 # Several commands share one Spark, which takes most of the time; each is marked, with its exit code.
@@ -41,7 +39,6 @@ def commands(scenario: Scenario, *given: list[str]) -> list[tuple[int, str, str]
     return list(zip(codes, outs, errs, strict=False))
 
 
-@pytest.mark.core
 def test_a_command_shows_what_dbt_says_and_nothing_of_java(scenario: Scenario, method: str) -> None:
     scenario.model("select 1 as id, 'a' as v")
     view: dict[str, Any] = {"unique_key": None, "on_schema_change": None, "materialized": "view"}

@@ -120,7 +120,8 @@ class Checks:
         if changes:
             raise FrozenSchemaError(str(relation), node, changes)
 
-    def columns_differ(self, text: str) -> None:
+    @staticmethod
+    def columns_differ(text: str) -> None:
         """Refuse a load into a table with other columns. An error of a macro would come with its callers.
 
         Raises:
