@@ -54,6 +54,8 @@ def test_what_has_expired_is_not_known() -> None:
     table = metadata(FIRST, MARKED, INSERTED)
     assert counted_since(table, 3, 7) is None
     assert counted_since(table, 9, 1) is None
+    odd: Any = {"added_records": "many"}
+    assert counted_since(metadata(FIRST, odd), 2, 1) is None
     assert [snapshots_since(table, 3, base) for base in (3, 1, None, 7)] == [0, 2, 3, None]
 
 

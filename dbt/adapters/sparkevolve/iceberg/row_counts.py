@@ -72,7 +72,17 @@ def creation(metadata: TableMetadata) -> Commits:
 
 
 def counted_since(metadata: TableMetadata, head: int, base: int | None) -> Counted | None:
-    """Return what the snapshots after ``base`` up to ``head`` have done; None if one of them has expired."""
+    """Return what the snapshots after ``base`` up to ``head`` have done.
+
+    None if one of them has expired, or says something that is no number.
+    """
+    try:
+        return _counted_since(metadata, head, base)
+    except ValueError:
+        return None
+
+
+def _counted_since(metadata: TableMetadata, head: int, base: int | None) -> Counted | None:
     found = Counted()
     snapshot = metadata.snapshot_by_id(head)
     while snapshot is None or snapshot.snapshot_id != base:

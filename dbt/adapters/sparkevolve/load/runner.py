@@ -399,7 +399,11 @@ class LoadRunner:
 
     def _note_loaded(self, load: Load) -> None:
         """Take note of what a load has done that went straight into the table, or had nothing to load."""
-        metadata = self._catalog.load(load.target).metadata
+        try:
+            metadata = self._catalog.load(load.target).metadata
+        except DbtRuntimeError as exc:
+            logger.debug(f"What was loaded into {load.target} is not known: {exc}")
+            return
         commits = commits_now(metadata, load.base.ref, load.base.head, len(load.statements))
         self._node.result.note_commits(commits, load.settings.strategy, load.batch.rows)
 
@@ -416,7 +420,12 @@ class LoadRunner:
             removed = node.load.removed
             node.result.columns |= {"columns_left_out": node.load.ignored}
         else:
-            table = self._catalog.find_readable(relation)
+            try:
+                table = self._catalog.find_readable(relation)
+            except DbtRuntimeError as exc:
+                # The rows are there, whatever can be told of them.
+                logger.debug(f"What was loaded into {relation} is not known: {exc}")
+                table = None
             if table is not None:
                 node.result.note_creation(creation(table.metadata))
         node.result.columns |= columns_of(node.evolved) | not_returned(removed)
