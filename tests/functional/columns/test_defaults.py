@@ -106,7 +106,7 @@ def defaults(scenario: Scenario, name: str, table: str = "t") -> tuple[Any, Any]
 
 
 # All changes of a run are one line.
-_NEXT = re.compile("; (?=(?:add|set|change|remove|widen|let|rename|column) )")
+_NEXT = re.compile("; (?=(?:add|set|change|remove|widen|let|rename|columns?) )")
 
 
 def said(run: Run, words: str) -> list[str]:

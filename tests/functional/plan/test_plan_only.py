@@ -184,6 +184,7 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
         "columns_replaced": [],
     }
     everything, far = "model.case.everything", "model.case.far"
+    assert sorted(planned["changes"]) == ["rename `old_name` to `new_name`", "widen `n` from int to bigint"]
     readers = planned["readers"]
     assert [(r["column"], r["change"], r["node"][11:], r["how"], r["through"]) for r in readers] == [
         ("`old_name`", "renamed", "everything", "reads all columns", []),
@@ -203,8 +204,7 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
         "3 incremental models, 1 with changes, 2 refused.",
     ]
     assert (
-        "| model.case.t | changes | rename `old_name` to `new_name`<br>widen `n` from int to bigint "
-        "| `note`: padded with NULL | `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
+        f"| model.case.t | changes | {'<br>'.join(planned['changes'])} | `note`: padded with NULL | `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
         "`n`: model.case.everything<br>`note`: model.case.everything<br>`note`: model.case.near |"
     ) in table
     assert "* **model.case.refused**: Column `note` is string in the table, and the model returns" in table

@@ -83,7 +83,7 @@ def test_the_value_works_from_the_project_and_from_a_properties_file(scenario: S
     (scenario.folder / "models" / "t.yml").unlink()
     scenario.model("select 1 as id, 2 as n, 4 as k", on_schema_change=None)
     run = scenario.run()
-    assert f"{scenario.relation()}: column `k` is not in the table and left out" in run.log
+    assert "; column `k` is not in the table and left out (on_schema_change is 'ignore')\n" in run.log
     assert scenario.rows() == [(1, 2, None)]
     assert scenario.schemas() == 3
 
