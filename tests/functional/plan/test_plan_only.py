@@ -204,7 +204,8 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
         "3 incremental models, 1 with changes, 2 refused.",
     ]
     assert (
-        f"| model.case.t | changes | {'<br>'.join(planned['changes'])} | `note`: padded with NULL | `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
+        f"| model.case.t | changes | {'<br>'.join(planned['changes'])} | `note`: padded with NULL "
+        "| `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
         "`n`: model.case.everything<br>`note`: model.case.everything<br>`note`: model.case.near |"
     ) in table
     assert "* **model.case.refused**: Column `note` is string in the table, and the model returns" in table
