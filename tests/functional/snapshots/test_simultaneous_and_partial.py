@@ -3,6 +3,7 @@
 import pytest
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from tests.functional.harness import Scenario
 from tests.functional.intruders import Intrude
 from tests.functional.snapshots.taking import snapshot, versions
@@ -24,7 +25,25 @@ def current(scenario: Scenario) -> list[tuple[int, str, bool]]:
 
 def test_another_run_of_the_snapshot_meanwhile(scenario: Scenario, intrude: Intrude) -> None:
     snapshot(scenario, "select 1 as id, 'a' as v")
-    assert scenario.dbt("build").success
+    assert scenario.dbt("run").success
+
+    # It has made the snapshot, and a later one has closed a version, since this first run looked.
+    def make() -> None:
+        columns = "id, v, md5(v) dbt_scd_id, now() dbt_updated_at, now() dbt_valid_from, "
+        scenario.sql(
+            f"create table {scenario.relation('snap')} using iceberg as select {columns} "
+            "if(v = 'a', null, now()) dbt_valid_to from values (1, 'old'), (1, 'a') as rows(id, v)"
+        )
+
+    assert intrude(LoadRunner, "begin_creation", make) == []
+    run = scenario.dbt("snapshot")
+    assert not run.success
+    assert "TABLE_OR_VIEW_ALREADY_EXISTS" in run.message
+    assert current(scenario) == [(1, "old", False), (1, "a", True)]
+    assert scenario.tables() == ["snap", "src"]
+
+    scenario.sql(f"drop table {scenario.relation('snap')}")
+    assert scenario.dbt("snapshot").success
 
     # The other run is done when this one has compared the table as it was, or has merged.
     for number, (method, old, new) in enumerate((("evolve", "a", "b"), ("publish", "b", "c"))):

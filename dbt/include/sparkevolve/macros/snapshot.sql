@@ -19,9 +19,8 @@
     {% set built = build_snapshot_table(sparkevolve__snapshot_strategy(query, false), query) %}
     {% do adapter.queries().note_columns(target_relation, built) %}
     {% do adapter.preview().refuse_warned_defaults(target_relation, sparkevolve__snapshot_settings()) %}
-    {% call statement('main') %}
-      {{ create_table_as(False, target_relation, built) }}
-    {% endcall %}
+    {# Not CREATE OR REPLACE, as for a table: what another run has made meanwhile may have versions that no source has. #}
+    {% do sparkevolve__create_table(target_relation, sparkevolve__checked_query(built)) %}
     {% do sparkevolve__rows_are_visible(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, false) %}
     {% do sparkevolve__store_defaults(target_relation, sparkevolve__snapshot_settings()) %}
