@@ -91,7 +91,7 @@
   {% elif type.text == 'void' %}
     {% set stored_as = sparkevolve.spark_type(place) if place is not none and place.text != 'void' else '' %}
     {% do rewriter.notes.append({'path': path, 'type': 'void', 'stored_as': stored_as}) %}
-    {% do return({'sql': 'CAST(NULL AS ' ~ stored_as ~ ')', 'type': place} if stored_as else none) %}
+    {% do return({'sql': 'CAST(' ~ value ~ ' AS ' ~ stored_as ~ ')', 'type': place} if stored_as else none) %}
   {% endif %}
   {% do rewriter.notes.append({'path': path, 'type': type.text, 'stored_as': ''}) %}
   {# A cast would take the quotes off a string in a variant. #}

@@ -271,5 +271,6 @@ def test_a_bare_null_has_the_type_of_the_table() -> None:
     found = PURE.storable_query(
         "select 1", as_dict(Struct((("OLD", Leaf("void")),)))["fields"], as_macros_see(TABLE.fields), {}
     )
-    assert found["sql"] == "select CAST(NULL AS string) as `OLD` from (\nselect 1\n) as DBT_INTERNAL_MODEL"
+    selected = "CAST(DBT_INTERNAL_MODEL.`OLD` AS string) as `OLD`"
+    assert found["sql"] == f"select {selected} from (\nselect 1\n) as DBT_INTERNAL_MODEL"
     assert [PURE.type_text(field["type"]) for field in found["fields"]] == ["string"]

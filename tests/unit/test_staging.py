@@ -160,7 +160,6 @@ def test_a_batch_of_a_process_that_runs_is_left_behind_when_it_is_too_old(live_p
     assert abandoned(owner, age_ms=OLD)
 
 
-@pytest.mark.slow
 def test_a_container_of_the_same_name_is_another_machine() -> None:
     """Both have a process 1, and neither sees the other's."""
     code = "from dbt.adapters.sparkevolve.iceberg.staging import HOST, staging_properties; print(HOST)"

@@ -185,30 +185,30 @@ TABLE = Schema(
 @pytest.mark.parametrize(
     ("name", "type_", "expression"),
     [
-        ("n", VOID, "CAST(NULL AS decimal(10,2))"),
-        ("S", VOID, "CAST(NULL AS struct<`x y`:int,`z`:string>)"),
+        ("n", VOID, "CAST({} AS decimal(10,2))"),
+        ("S", VOID, "CAST({} AS struct<`x y`:int,`z`:string>)"),
         (
             "s",
             Struct((("X Y", VOID), ("z", STRING))),
-            "IF({} IS NULL, NULL, named_struct('X Y', CAST(NULL AS int), 'z', {}.`z`))",
+            "IF({} IS NULL, NULL, named_struct('X Y', CAST({}.`X Y` AS int), 'z', {}.`z`))",
         ),
-        ("l", Array(VOID), "transform({}, element_0 -> CAST(NULL AS struct<`a`:bigint>))"),
+        ("l", Array(VOID), "transform({}, element_0 -> CAST(element_0 AS struct<`a`:bigint>))"),
         (
             "l",
             Array(Struct((("a", VOID),))),
             "transform({}, element_0 -> "
-            "IF(element_0 IS NULL, NULL, named_struct('a', CAST(NULL AS bigint))))",
+            "IF(element_0 IS NULL, NULL, named_struct('a', CAST(element_0.`a` AS bigint))))",
         ),
-        ("m", Map(STRING, VOID), "transform_values({}, (key_0, value_0) -> CAST(NULL AS date))"),
+        ("m", Map(STRING, VOID), "transform_values({}, (key_0, value_0) -> CAST(value_0 AS date))"),
         (
             "m",
             Map(VOID, VOID),
-            "transform_keys(transform_values({}, (key_0, value_0) -> CAST(NULL AS date)), "
-            "(key_0, value_0) -> CAST(NULL AS string))",
+            "transform_keys(transform_values({}, (key_0, value_0) -> CAST(value_0 AS date)), "
+            "(key_0, value_0) -> CAST(key_0 AS string))",
         ),
-        ("new", VOID, "CAST(NULL AS int)"),
-        ("uid", VOID, "CAST(NULL AS string)"),
-        ("f", VOID, "CAST(NULL AS struct<`x`:binary>)"),
+        ("new", VOID, "CAST({} AS int)"),
+        ("uid", VOID, "CAST({} AS string)"),
+        ("f", VOID, "CAST({} AS struct<`x`:binary>)"),
     ],
 )
 def test_a_bare_null_has_the_type_that_the_table_has_there(name: str, type_: object, expression: str) -> None:
@@ -230,7 +230,8 @@ def test_a_bare_null_that_the_table_has_no_type_for_is_left_out() -> None:
     assert found.columns == ("i", "s")
     assert found.sql == select(
         "DBT_INTERNAL_MODEL.`i` as `i`",
-        "IF(DBT_INTERNAL_MODEL.`s` IS NULL, NULL, named_struct('z', CAST(NULL AS string))) as `s`",
+        "IF(DBT_INTERNAL_MODEL.`s` IS NULL, NULL, "
+        "named_struct('z', CAST(DBT_INTERNAL_MODEL.`s`.`z` AS string))) as `s`",
     )
 
 
@@ -242,13 +243,16 @@ def test_a_bare_null_is_found_by_renames_however_they_are_written(renames: dict[
     """Left out, it would be taken for removed: a `merge` would keep the old value."""
     found = storable_query(SQL, Struct((("q", Struct((("w", VOID), ("z", STRING)))),)), TABLE, renames)
     assert found.notes == ()
-    assert "named_struct('w', CAST(NULL AS int), 'z', DBT_INTERNAL_MODEL.`q`.`z`)" in found.sql
+    assert (
+        "named_struct('w', CAST(DBT_INTERNAL_MODEL.`q`.`w` AS int), 'z', DBT_INTERNAL_MODEL.`q`.`z`)"
+        in found.sql
+    )
 
 
 def test_a_bare_null_under_the_name_of_another_field_has_that_one_s_type() -> None:
     """A table that has both names is refused later, for the rename."""
     found = storable_query(SQL, Struct((("s", VOID),)), TABLE, {"old": "s"})
-    assert "CAST(NULL AS struct<`x y`:int,`z`:string>) as `s`" in found.sql
+    assert "CAST(DBT_INTERNAL_MODEL.`s` AS struct<`x y`:int,`z`:string>) as `s`" in found.sql
 
 
 def test_bare_nulls_of_twenty_thousand_columns_have_the_table_s_types() -> None:
@@ -256,12 +260,15 @@ def test_bare_nulls_of_twenty_thousand_columns_have_the_table_s_types() -> None:
     table = Schema(*(NestedField(n, name, DateType()) for n, name in enumerate(names, 1)))
     found = storable_query(SQL, Struct(tuple((name, VOID) for name in names)), table, {"c1": "new"})
     assert found.columns == tuple(names)
-    assert found.sql.count("CAST(NULL AS date)") == 20_000
+    assert found.sql.count(" AS date) as ") == 20_000
 
 
 def test_a_model_of_nothing_but_bare_nulls_has_the_table_s_types() -> None:
     found = storable_query(SQL, Struct((("n", VOID),)), TABLE)
-    assert (found.sql, found.columns) == (select("CAST(NULL AS decimal(10,2)) as `n`"), ("n",))
+    assert (found.sql, found.columns) == (
+        select("CAST(DBT_INTERNAL_MODEL.`n` AS decimal(10,2)) as `n`"),
+        ("n",),
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,7 +329,9 @@ def test_a_variant_is_json_where_the_table_has_a_string_and_null_where_it_has_on
         NestedField(1, "v", StringType(), required=False), NestedField(2, "n", VariantType(), required=False)
     )
     found = storable_query(SQL, Struct((("v", VARIANT), ("n", VOID))), table, variants=True)
-    assert "to_json(DBT_INTERNAL_MODEL.`v`) as `v`, CAST(NULL AS variant) as `n`" in found.sql
+    assert (
+        "to_json(DBT_INTERNAL_MODEL.`v`) as `v`, CAST(DBT_INTERNAL_MODEL.`n` AS variant) as `n`" in found.sql
+    )
     assert found.has_variants
 
 

@@ -170,7 +170,8 @@ class _Rewriter:
             if place is not None and has_variant(place):
                 self.has_variants = True
             self.notes.append(Note(path, type_.text, stored_as))
-            return f"CAST(NULL AS {stored_as})" if stored_as else None
+            # Not a literal NULL: `raise_error` and `assert_true` return void, and have to be computed.
+            return f"CAST({value} AS {stored_as})" if stored_as else None
         self.notes.append(Note(path, type_.text))
         # A cast would take the quotes off a string in a variant.
         return f"to_json({value})" if type_.text == VARIANT else f"cast({value} as string)"
