@@ -113,8 +113,8 @@ def test_new_columns_and_changed_places(scenario: Scenario) -> None:
         scenario.model(second, name, unique_key=key)
     run = scenario.run()
     renamed = scenario.relation("renamed")
-    assert f"{renamed}: add column `customer` string" in run.log
-    assert f"{renamed}: column `cust` is not in the model, padded with NULL" in run.log
+    line = "add column `customer` string; column `cust` is not in the model, padded with NULL"
+    assert run.log.splitlines().count(f"{renamed}: {line}") == 1
     expected = {
         name: (rows, {column: number for number, column in enumerate(columns, 1)}, schemas)
         for name, (_, _, _, columns, schemas, rows) in CHANGES.items()
