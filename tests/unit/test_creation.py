@@ -193,7 +193,7 @@ def test_a_first_run_finds_what_it_has_replaced_beside_the_empty_table(
     glue: IcebergCatalog, make_table: MakeTable, other: Catalog
 ) -> None:
     table = make_table(ID, properties=made_empty())
-    own = Creation(glue, None, Node())  # type: ignore[arg-type]
+    own = Creation(glue, None, Node(made_empty=[table]))  # type: ignore[arg-type]
 
     def commit(number: int) -> int:
         now = other.load_table("db.t")
@@ -210,6 +210,8 @@ def test_a_first_run_finds_what_it_has_replaced_beside_the_empty_table(
     commit(4)
     with pytest.raises(FirstRunReplacedError) as raised:
         own.check(table)
+    # Nobody else's table is asked for where it was made with its rows.
+    Creation(glue, None, Node()).check(table)  # type: ignore[arg-type]
     assert raised.value.msg == (
         "This first run of `lake`.`db`.`t` has replaced the rows that another run had committed to it just "
         f"before, in snapshot {theirs}, which is kept until it expires. Look which rows are the right ones. "

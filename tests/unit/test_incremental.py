@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +17,12 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.types import IntegerType, StringType, TimeType
 
+import dbt.include.sparkevolve
+from dbt.adapters.sparkevolve.cancellation import stopped
 from dbt.adapters.sparkevolve.errors import (
     AuditError,
     AuditFailure,
+    CatalogUnavailableError,
     ColumnsMovedError,
     ConnectionLostError,
     DetectionError,
@@ -25,6 +30,9 @@ from dbt.adapters.sparkevolve.errors import (
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
+    RunCancelledError,
+    SessionEndedError,
+    StatementError,
     TableChangedError,
     UnreadableQueryError,
 )
@@ -34,9 +42,12 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branches import branch_name
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
+from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published
 from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY, staging_properties
 from dbt.adapters.sparkevolve.listing import Listing
 from dbt.adapters.sparkevolve.load.batches import Batches
+from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
+from dbt.adapters.sparkevolve.load.letters import Letters, PublishedLetters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.queries import Queries
@@ -877,6 +888,90 @@ def test_another_error_of_a_merge_is_told_as_it_is(run: Run, start: Start) -> No
     with pytest.raises(DbtRuntimeError) as raised:
         run.runner.run_step(load, 1)
     assert raised.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "stays"),
+    [
+        (stopped("INSERT"), True),
+        (StatementError("The statement ran longer than 1 s", "INSERT", is_fate_unknown=True), True),
+        (StatementError("org.apache.iceberg.exceptions.CommitStateUnknownException: no", "INSERT"), True),
+        (SessionEndedError("INSERT", "killed"), True),
+        (LOST, True),
+        (RunCancelledError("This statement was not sent: INSERT", is_unsent=True), False),
+        (StatementError("[DIVIDE_BY_ZERO]", "INSERT"), False),
+    ],
+    ids=["stopped", "timed out", "unknown", "ended", "lost", "not sent", "refused"],
+)
+@pytest.mark.parametrize("step", [0, 1])
+def test_letters_stay_if_a_direct_load_may_have_committed(
+    run: Run, start: Start, error: Exception, step: int, stays: bool
+) -> None:
+    load = start(ROW, publish="direct", unique_key="id")
+    run.node.letters = letters = Letters(TARGET, relation("t__dead_letters"), STAGED, STAGED, "t")
+    run.spark.answers = [error]
+    with pytest.raises(type(error) if step == 0 else DbtRuntimeError):
+        run.runner.run_step(load, step)
+    assert letters.stay is stays
+
+
+@pytest.mark.parametrize("is_visible", [True, False])
+@pytest.mark.parametrize(
+    ("error", "is_unknown"),
+    [
+        (stopped("CREATE TABLE"), True),
+        (DbtRuntimeError("explained"), True),
+        (RunCancelledError("The batch was not published", "t", False), False),
+        (CatalogUnavailableError("lake", "http://127.0.0.1:1", "nobody answers", 0), False),
+        (None, False),
+    ],
+    ids=["stopped", "explained", "not published", "an outage", "none"],
+)
+def test_letters_are_taken_back_only_if_their_rows_are_not_visible(
+    run: Run,
+    other: Catalog,
+    make_table: MakeTable,
+    error: Exception | None,
+    is_unknown: bool,
+    is_visible: bool,
+) -> None:
+    """A first run looks at its table once its rows are visible: an outage then leaves the letters."""
+    if error is not None and str(error.msg) == "explained":  # type: ignore[attr-defined]
+        error.__cause__ = StatementError("stopped", "CREATE TABLE", is_fate_unknown=True)
+    dead = make_table(columns("id int"), [{"id": 1}], name="t__dead_letters")
+    base = run.catalog.base(dead, lambda: None)
+    claim = "sparkevolve_letters_ffffffff_1_00000000_5"
+    with other.load_table("db.t__dead_letters").manage_snapshots() as manage:
+        manage.create_branch(base.cut_at or 0, "b", max_ref_age_ms=86_400_000)
+    append(other.load_table("db.t__dead_letters"), [{"id": 2}], "b")
+    head = other.load_table("db.t__dead_letters").metadata.refs["b"].snapshot_id
+    assert run.catalog.publish(dead, base, "b", 0, claim=Claim(claim, 60)) == Published.YES
+    published = PublishedLetters(base, head, claim, "i", 5)
+    run.node.letters = Letters(TARGET, dead, STAGED, STAGED, "t", published=published)
+    if is_visible:
+        run.node.rows_are_visible(TARGET)
+    DeadLetters(run.catalog, run.spark, run.node).give_back(error)
+    table = other.load_table("db.t__dead_letters")
+    stays = is_unknown or is_visible
+    ids = sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
+    assert (ids, set(table.metadata.refs)) == ([1, 2] if stays else [1], {"main"})
+
+
+@pytest.mark.parametrize(
+    ("macro", "file"),
+    [
+        ("materialization incremental", "materializations/incremental/incremental.sql"),
+        ("materialization snapshot", "snapshot.sql"),
+    ],
+)
+def test_no_step_that_can_fail_comes_before_the_note_that_rows_are_visible(macro: str, file: str) -> None:
+    folder = Path(dbt.include.sparkevolve.__file__).parent
+    text = (folder / "macros" / file).read_text()
+    made = re.search(r"sparkevolve__create_(?:table|from_model)\(.*\n\s*(.*)\n\s*(.*)", text)
+    assert macro in text
+    assert made is not None
+    assert "sparkevolve__rows_are_visible(target_relation" in made[1]
+    assert "check_creation(target_relation)" in made[2]
 
 
 def test_a_direct_load_that_fails_half_way_says_what_readers_see(run: Run, start: Start) -> None:

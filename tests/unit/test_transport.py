@@ -22,6 +22,7 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     StatementError,
     UntrustedServerError,
+    may_have_taken_effect,
 )
 from dbt.adapters.sparkevolve.spark import thrift, transport
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
@@ -162,8 +163,9 @@ def test_a_long_statement_of_a_live_server_is_waited_for(connected: Connected) -
 
 def test_a_statement_that_is_too_long_is_cancelled(connected: Connected) -> None:
     server, handle, _ = connected(query_timeout=1)
-    with within(4), pytest.raises(StatementError, match="The statement ran longer than 1 s"):
+    with within(4), pytest.raises(StatementError, match="The statement ran longer than 1 s") as raised:
         handle.execute("select endless")
+    assert may_have_taken_effect(raised.value)
     assert server.calls[-1] == "CancelOperation"
 
 
@@ -184,13 +186,14 @@ def test_a_statement_is_stopped_and_no_other_sent(connected: Connected) -> None:
         handle.cancel()
 
     threading.Timer(0.5, cancel).start()
-    with within(4), pytest.raises(RunCancelledError, match="stopped while it ran: insert endless"):
+    with within(4), pytest.raises(RunCancelledError, match="stopped while it ran: insert endless") as ran:
         handle.execute("insert endless")
     assert server.calls[-1] == "CancelOperation"
     before = list(server.calls)
-    with pytest.raises(RunCancelledError, match="not sent: insert again"):
+    with pytest.raises(RunCancelledError, match="not sent: insert again") as unsent:
         handle.execute("insert again")
     assert server.calls == before
+    assert [may_have_taken_effect(one.value) for one in (ran, unsent)] == [True, False]
 
 
 @pytest.mark.parametrize("call", ["ExecuteStatement", "GetOperationStatus", "CancelOperation"])

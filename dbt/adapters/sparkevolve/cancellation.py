@@ -51,8 +51,8 @@ class Cancellation:
         Raises:
             RunCancelledError: it has to stop, and the statement would do something.
         """
-        if not _REFRESH.match(sql):
-            self.check(f"This statement was not sent: {abridged(sql)}")
+        if self.is_cancelled and not _REFRESH.match(sql):
+            raise RunCancelledError(f"This statement was not sent: {abridged(sql)}", is_unsent=True)
 
     def pause(self, seconds: float) -> None:
         """Wait for so long, or until this thread has to stop."""

@@ -10,6 +10,7 @@ from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntime
 from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.messages import (
     clocks_that_differ,
+    is_commit_unknown,
     is_download_failed,
     is_log_unsorted,
     is_metastore_too_new,
@@ -1138,13 +1139,15 @@ class StatementError(DbtDatabaseError):
 
     Attributes:
         statement: the SQL text.
+        is_fate_unknown: whether it may have taken effect all the same.
     """
 
-    def __init__(self, message: str, statement: str) -> None:
+    def __init__(self, message: str, statement: str, *, is_fate_unknown: bool = False) -> None:
         message = clean(located(message, statement))
         super().__init__("\n".join([message, *_advice(message)]))
         self.args = _cleaned(self.args)
         self.statement = statement
+        self.is_fate_unknown = is_fate_unknown or is_commit_unknown(message)
 
 
 def _advice(message: str) -> list[str]:
@@ -1255,9 +1258,17 @@ class RunCancelledError(SparkEvolveError):
         undone: what was not done, or not to its end, as a sentence.
         relation: the rendered name of the table that it is about, if it is known.
         is_published: whether the run's rows are visible in that table; None if that is not known.
+        is_unsent: whether it is about a statement that was not sent, and so has not taken effect.
     """
 
-    def __init__(self, undone: str, relation: str | None = None, is_published: bool | None = None) -> None:
+    def __init__(
+        self,
+        undone: str,
+        relation: str | None = None,
+        is_published: bool | None = None,
+        *,
+        is_unsent: bool = False,
+    ) -> None:
         rows = {
             True: f"The rows of this run are in {relation}, and readers see them.",
             False: f"The rows of {relation} are as they were before this run.",
@@ -1267,6 +1278,7 @@ class RunCancelledError(SparkEvolveError):
         self.undone = undone
         self.relation = relation
         self.is_published = is_published
+        self.is_unsent = is_unsent
 
 
 class ConnectionLostError(SparkEvolveError):
@@ -1282,6 +1294,20 @@ class ConnectionLostError(SparkEvolveError):
             "running it, so it was not sent again: look at the table, then run the model again."
         )
         self.statement = statement
+
+
+def may_have_taken_effect(error: BaseException | None) -> bool:
+    """Tell whether the statement that an error is about may have committed all the same."""
+    while error is not None:
+        if isinstance(error, RunCancelledError):
+            return error.is_published is not False and not error.is_unsent
+        if isinstance(error, ConnectionLostError | SessionEndedError) or not isinstance(error, Exception):
+            return True
+        if isinstance(error, StatementError) and error.is_fate_unknown:
+            return True
+        # An error that helps has been raised from Spark's own.
+        error = error.__cause__
+    return False
 
 
 def may_be_of_expression(error: DbtRuntimeError) -> bool:

@@ -55,11 +55,15 @@ class Creation:
         return True
 
     def check(self, relation: SparkEvolveRelation) -> None:
-        """See whether a table that was made by replacing the empty one has replaced nothing else.
+        """See whether a table, if it was made by replacing an empty one, has replaced nothing else.
+
+        Its rows are visible: whatever this ends with, they stay, and so does what was set aside of them.
 
         Raises:
             FirstRunReplacedError: between the two statements another run has made the table, and filled it.
         """
+        if relation not in self._node.made_empty:
+            return
         replaced = self._catalog.replaced_snapshot(relation)
         if replaced is not None:
             name = f"{relation.schema}.{relation.identifier}"

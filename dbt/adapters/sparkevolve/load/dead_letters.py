@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.errors import (
     PublishConflictError,
     RunCancelledError,
     TooManyBadRowsError,
+    may_have_taken_effect,
 )
 from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.conversions import (
@@ -388,8 +389,8 @@ class DeadLetters:
         letters = self._node.letters
         if letters is None or letters.published is None:
             return
-        # Of a table that is made by one statement, too, nobody knows then whether it was made.
-        is_unknown = letters.stay or isinstance(error, ConnectionLostError)
+        # Of a table that is made by one statement, too, it may not be known whether it was made.
+        is_unknown = letters.stay or may_have_taken_effect(error)
         if self._node.outcome is None and not is_unknown:
             self.take_back()
         else:

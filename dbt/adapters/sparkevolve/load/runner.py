@@ -22,6 +22,7 @@ from dbt.adapters.sparkevolve.errors import (
     PublishConflictError,
     PublishError,
     RunCancelledError,
+    may_have_taken_effect,
 )
 from dbt.adapters.sparkevolve.evolution import backfills, record, refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
@@ -283,16 +284,12 @@ class LoadRunner:
             self._note_refresh(load, None)
         try:
             return self._steps.run(load, step)
-        except ConnectionLostError:
-            if load.branch is None:
-                # It may have taken effect.
-                self._dead_letters.leave()
-            raise
-        except RunCancelledError:
-            raise
-        except DbtRuntimeError:
-            if step == 0 and not load.goes_on_branch:
-                self._withdraw_note(load)
+        except DbtRuntimeError as exc:
+            if not load.goes_on_branch:
+                if may_have_taken_effect(exc):
+                    self._dead_letters.leave()
+                elif step == 0 and not isinstance(exc, RunCancelledError):
+                    self._withdraw_note(load)
             raise
 
     def audit(self, load: Load) -> None:

@@ -79,17 +79,20 @@ class ThriftHandle(PyhiveConnectionWrapper):
         self._stop.clear()
         cursor = self._cursor if self._cursor is not None else self.handle.cursor()
         ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
+        is_begun = False
         try:
             # A server that does not even say that it is still at work has not got longer than one that does.
             # This server tells that a statement runs, and not how far it is.
             with self._until(ends_at), PROGRESS.watched(lambda: None):
                 cursor.execute(sql, values, async_=True)
+                is_begun = True
                 wait = _FIRST_POLL_SECONDS
                 status = cursor.poll()
                 while status.operationState in running:
                     if ends_at is not None and time.monotonic() > ends_at:
                         self._cancel(cursor)
-                        raise StatementError(f"The statement ran longer than {self.query_timeout} s", sql)
+                        text = f"The statement ran longer than {self.query_timeout} s"
+                        raise StatementError(text, sql, is_fate_unknown=True)
                     until_end = self.poll_interval if ends_at is None else ends_at - time.monotonic()
                     wait = max(0, min(wait, self.poll_interval, until_end))
                     if self._stop.wait(wait) or self._cancellation.is_cancelled:
@@ -104,11 +107,15 @@ class ThriftHandle(PyhiveConnectionWrapper):
                 raise stopped(sql) from exc
             raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from safe(exc)
         except hive.Error as exc:
-            raise StatementError(short_message(server_message(exc)) or type(exc).__name__, sql) from safe(exc)
+            # A server that does not know a statement any more, which it has begun, says so.
+            said = short_message(server_message(exc)) or type(exc).__name__
+            raise StatementError(said, sql, is_fate_unknown=is_begun) from safe(exc)
         if status.operationState != TOperationState.FINISHED_STATE:
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
-            raise StatementError(short_message(message), sql)
+            # Somebody may have stopped it, or the server its session, after its commit.
+            is_fate_unknown = status.operationState != TOperationState.ERROR_STATE
+            raise StatementError(short_message(message), sql, is_fate_unknown=is_fate_unknown)
 
     @contextmanager
     def _until(self, ends_at: float | None) -> Generator[None, None, None]:

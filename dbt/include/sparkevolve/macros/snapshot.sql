@@ -22,6 +22,7 @@
     {# Not CREATE OR REPLACE, as for a table: what another run has made meanwhile may have versions that no source has. #}
     {% do sparkevolve__create_table(target_relation, sparkevolve__checked_query(built)) %}
     {% do sparkevolve__rows_are_visible(target_relation) %}
+    {% do adapter.load_runner(target_relation).check_creation(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, false) %}
     {% do sparkevolve__store_defaults(target_relation, sparkevolve__snapshot_settings()) %}
   {% endif %}

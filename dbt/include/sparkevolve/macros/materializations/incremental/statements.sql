@@ -59,9 +59,6 @@
     as
     {{ sql }}
   {% endcall %}
-  {% if replaces %}
-    {% do adapter.load_runner(relation).check_creation(relation) %}
-  {% endif %}
 {% endmacro %}
 
 
