@@ -1168,7 +1168,7 @@ def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(run: Run)
     known = run.queries.as_stored(TARGET, "select 1", settings, columns("N string"))
     assert known["columns"] == ["ID", "n", "i", "x"]
     assert known["warnings"] == query["warnings"][1:]
-    assert "CAST(NULL AS string) as `n`" in known["sql"]
+    assert "CAST(DBT_INTERNAL_MODEL.`n` AS string) as `n`" in known["sql"]
     assert run.node.nulls == ("n",)
     assert run.spark.sent == [no_rows("select 1"), types_query("select 1", NAMES)] * 2
 
