@@ -135,7 +135,7 @@ class _StartedWith:
     def __init__(self) -> None:
         self.config: Mapping[str, str] = {}
         self.defaults: Mapping[str, str] = {}
-        self._said: set[str] = set()
+        self._said: set[tuple[str, str]] = set()
 
     def note(self, config: Mapping[str, str], defaults: Mapping[str, str]) -> None:
         """Take note of a start."""
@@ -173,14 +173,15 @@ class _StartedWith:
             several = name.startswith("spark.jars")
             wanted, runs = (_names_in(text) if several else {text} for text in (config[name], now))
             if not wanted <= runs:
-                self._warn(name, "of this profile has no effect: Spark runs with another value")
+                self._warn(name, config[name], "of this profile has no effect: Spark runs with another value")
         for name in sorted(self.config.keys() - config.keys()):
             if name.startswith("spark.hadoop.") and self.defaults.get(name) != self.config[name]:
-                self._warn(name, "of another profile of this process has its effect for this one too")
+                what = "of another profile of this process has its effect for this one too"
+                self._warn(name, self.config[name], what)
 
-    def _warn(self, name: str, what: str) -> None:
-        if name not in self._said:
-            self._said.add(name)
+    def _warn(self, name: str, value: str, what: str) -> None:
+        if (name, value) not in self._said:
+            self._said.add((name, value))
             warn(f"`{name}` {what}, and keeps it until this process ends. Use one process for each profile.")
 
 
