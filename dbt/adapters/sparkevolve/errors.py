@@ -899,8 +899,8 @@ class PlanRefusedError(SparkEvolveError):
         super().__init__(f"The run would be refused:{mark}{mark.join(refusals)}")
 
 
-class ColumnsDifferError(SparkEvolveError):
-    """The columns of a model and of its table differ, and `on_schema_change` is `fail`."""
+class ColumnsDifferError(SparkEvolveError, CompilationError):
+    """A model and its table have other columns, and `on_schema_change` is `fail`; a compilation error to dbt."""
 
 
 class UnplannableError(SparkEvolveError):
