@@ -900,7 +900,7 @@ class PlanRefusedError(SparkEvolveError):
 
 
 class ColumnsDifferError(SparkEvolveError, CompilationError):
-    """A model and its table have other columns, and `on_schema_change` is `fail`; a compilation error to dbt."""
+    """Model and table have other columns, and `on_schema_change` is `fail`; a compilation error to dbt."""
 
 
 class UnplannableError(SparkEvolveError):
