@@ -10,7 +10,8 @@ from pyiceberg.catalog import load_catalog
 from sqlalchemy.pool import QueuePool
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.catalog_settings import BUSY_SECONDS, resolve
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
 
 THREADS = 40
 

@@ -1,8 +1,12 @@
 """The embedded catalog's folder: who may read it, and what becomes of it in another place."""
 
+import multiprocessing
 import os
 import shutil
+import sqlite3
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
@@ -10,6 +14,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
 from dbt.adapters.sparkevolve.errors import MovedCatalogError, ProfileError
+from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 
 SCHEMA = Schema(NestedField(1, "id", IntegerType()))
@@ -251,3 +256,65 @@ def test_of_two_commands_that_begin_at_once_one_is_refused(tmp_path: Path) -> No
     with pytest.raises(ProfileError, match="with a catalog of another name than `other`"):
         other.prepare()
     assert lies_in(tmp_path, "other") == "warehouse/.catalog-other"
+
+
+def prepare_each(projects: list[Path], barrier: Any, said: Any) -> None:
+    for project in projects:
+        barrier.wait(20)
+        try:
+            prepare(project)
+        except Exception as exc:
+            said.put(str(exc))
+
+
+def test_commands_of_one_catalog_that_begin_at_once_all_begin(tmp_path: Path) -> None:
+    """Each in a process of its own: the folder, the database and the note of whose it is are there once."""
+    context = multiprocessing.get_context("fork")
+    projects = [tmp_path / str(number) for number in range(40)]
+    barrier, said = context.Barrier(4), context.SimpleQueue()
+    commands = [context.Process(target=prepare_each, args=(projects, barrier, said)) for _ in range(4)]
+    for command in commands:
+        command.start()
+    for command in commands:
+        command.join(60)
+    assert [command.exitcode for command in commands] == [0] * 4
+    assert said.empty(), said.get()
+    for project in projects:
+        folder = project / ".sparkevolve"
+        assert {path.name for path in folder.iterdir()} == {"catalog.db", ".gitignore", "location", "owner"}
+        assert [(folder / name).read_text() for name in ("owner", "location")] == ["lake\n", f"{folder}\n"]
+
+
+@pytest.mark.parametrize("name", ["owner", "location"])
+def test_what_a_killed_command_has_left_empty_is_written_again(tmp_path: Path, name: str) -> None:
+    folder = prepare(tmp_path)
+    make_tables(tmp_path, "t")
+    text = (folder / name).read_text()
+    (folder / name).write_text("")
+    assert lies_in(tmp_path, "lake") == "warehouse"
+    assert (folder / name).read_text() == text
+
+
+def test_a_locked_database_is_waited_for_and_not_taken_for_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = prepare(tmp_path)
+    make_tables(tmp_path, "t")
+    (folder / "owner").unlink()
+    # Those of its WAL mode can be read while somebody writes.
+    other = sqlite3.connect(folder / "catalog.db", check_same_thread=False)
+    other.execute("PRAGMA journal_mode=DELETE")
+    other.execute("BEGIN EXCLUSIVE")
+    with monkeypatch.context() as patch:
+        patch.setattr(embedded, "BUSY_SECONDS", 0.2)
+        with pytest.raises(ProfileError) as raised:
+            resolve("sea", {}, tmp_path)
+    assert raised.value.msg == (
+        f"SQLite cannot use the catalog {folder}/catalog.db: database is locked. Locks were waited for 60 s. "
+        "See which program has it open, and whether you may write there. Nothing was done."
+    )
+    waits = threading.Timer(0.5, other.rollback)
+    waits.start()
+    assert lies_in(tmp_path, "sea") == "warehouse/.catalog-sea"
+    waits.join()
+    other.close()

@@ -1,8 +1,8 @@
 """One statement of a catalog in the profile, said to both sides: to PyIceberg and to Spark."""
 
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     SPARK_ALONE,
     near_miss,
 )
+from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
 from dbt.adapters.sparkevolve.iceberg.jdbc import SocketAddressError
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
 from dbt.adapters.sparkevolve.iceberg.outages import address
@@ -27,9 +28,6 @@ from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.suggestions import did_you_mean
-
-# How long one side waits for the other's lock on a shared SQLite file.
-BUSY_SECONDS = 60
 
 CATALOG_PROPERTIES = "catalog_properties"
 CATALOGS = "catalogs"
@@ -211,16 +209,18 @@ class CatalogSettings:
             embedded.make_file(self.sqlite_file)
         else:
             folder.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self.sqlite_file, timeout=BUSY_SECONDS)) as connection:
-            if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
-                connection.execute("PRAGMA journal_mode=WAL")
+        with (
+            _told(self.place, self.sqlite_file),
+            closing(sqlite3.connect(self.sqlite_file, timeout=BUSY_SECONDS)) as connection,
+        ):
+            embedded.use_wal(connection)
             if self.embedded:
                 embedded.check_location(folder, connection)
-        if self.embedded and self.pyiceberg["warehouse"] == f"file://{folder / 'warehouse'}":
-            self._note_owner(folder)
+            if self.embedded and self.pyiceberg["warehouse"] == f"file://{folder / 'warehouse'}":
+                self._note_owner(folder, connection)
 
-    def _note_owner(self, folder: Path) -> None:
-        if not embedded.note_owner(folder, self.name):
+    def _note_owner(self, folder: Path, connection: sqlite3.Connection) -> None:
+        if not embedded.note_owner(folder, self.name, connection):
             raise ProfileError(
                 self.place.setting,
                 f"Another dbt command has begun to use {folder} at this moment, with a catalog of another "
@@ -339,6 +339,19 @@ def _given(place: Place, properties: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+@contextmanager
+def _told(place: Place, database: Path) -> Iterator[None]:
+    """Say which database it is that SQLite cannot use, such as one that a program keeps locked."""
+    try:
+        yield
+    except sqlite3.OperationalError as exc:
+        raise ProfileError(
+            place.setting,
+            f"SQLite cannot use the catalog {database}: {exc}. Locks were waited for {BUSY_SECONDS} s. See "
+            "which program has it open, and whether you may write there. Nothing was done.",
+        ) from exc
+
+
 def _embedded(place: Place, folder: Path) -> CatalogSettings:
     """Return the settings of an embedded catalog.
 
@@ -351,7 +364,8 @@ def _embedded(place: Place, folder: Path) -> CatalogSettings:
             f"The embedded catalog cannot lie in {folder}: SQLite's URLs give ?, # and % a meaning of "
             f"their own. Move the project, or set `{place.setting}`.",
         )
-    warehouse = embedded.warehouse(folder, place.name, is_further=place.is_further)
+    with _told(place, folder / "catalog.db"):
+        warehouse = embedded.warehouse(folder, place.name, is_further=place.is_further)
     url = URL.create("sqlite", database=str(folder / "catalog.db"))
     return _sql(
         place,

@@ -4,11 +4,15 @@ import contextlib
 import os
 import re
 import sqlite3
+import tempfile
+import time
 from pathlib import Path
 
 from dbt.adapters.sparkevolve.errors import MovedCatalogError
 
 FOLDER = ".sparkevolve"
+# How long Spark, PyIceberg and we wait for a lock in a catalog in SQLite.
+BUSY_SECONDS = 60
 # The path at which the catalog was made: its tables are known by absolute paths.
 _MARKER = "location"
 # The name of the catalog whose tables lie directly in the warehouse.
@@ -62,7 +66,7 @@ def check_location(folder: Path, connection: sqlite3.Connection) -> None:
         MovedCatalogError: its tables have their files elsewhere.
     """
     marker = folder / _MARKER
-    made_in = marker.read_text(encoding="utf-8").strip() if marker.exists() else None
+    made_in = _line(marker) or None
     tables = _tables(connection)
     homes = {made_in} if made_in and tables else set()
     for _, location in tables:
@@ -73,8 +77,7 @@ def check_location(folder: Path, connection: sqlite3.Connection) -> None:
         if not _is_same(Path(home), folder):
             raise MovedCatalogError(str(folder), home, Path(home).exists(), [name for name, _ in tables])
     if made_in != str(folder) and (made_in is None or not tables):
-        make_file(marker)
-        marker.write_text(f"{folder}\n", encoding="utf-8")
+        _write(marker, f"{folder}\n")
 
 
 def warehouse(folder: Path, name: str, *, is_further: bool) -> Path:
@@ -100,24 +103,69 @@ def _owner(folder: Path) -> str:
 
     Before this was noted, it was the one that a profile had as its own when the tables were made.
     """
-    with contextlib.suppress(OSError):
-        return (folder / _OWNER).read_text(encoding="utf-8").strip()
+    noted = _line(folder / _OWNER)
+    if noted:
+        return noted
     database = folder / "catalog.db"
     if not database.exists():
         return ""
-    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+    at = f"{database.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(at, uri=True, timeout=BUSY_SECONDS)) as connection:
         rows = _rows(connection)
     found = {name for name, _, location in rows if re.search(_PLAIN, location)}
     return found.pop() if len(found) == 1 else ""
 
 
-def note_owner(folder: Path, name: str) -> bool:
-    """Note that a catalog's tables lie directly in the warehouse; tell whether no other one's do."""
-    with contextlib.suppress(FileExistsError):
-        handle = os.open(folder / _OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(f"{name}\n")
-    return _owner(folder) == name
+def note_owner(folder: Path, name: str, connection: sqlite3.Connection) -> bool:
+    """Note that a catalog's tables lie directly in the warehouse; tell whether no other one's do.
+
+    Args:
+        folder: the project's.
+        name: the catalog's.
+        connection: to its database, whose lock lets one command at a time look and write.
+    """
+    owner = folder / _OWNER
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Versions before have made the file and then written it: one that was killed has left it empty.
+        if not _line(owner):
+            _write(owner, f"{name}\n")
+        return _line(owner) == name
+    finally:
+        connection.rollback()
+
+
+def use_wal(connection: sqlite3.Connection) -> None:
+    """Have a database in WAL mode. SQLite waits for locks, but not for the one that this change takes."""
+    ends_at = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as exc:
+            if "locked" not in str(exc) or time.monotonic() > ends_at:
+                raise
+        time.sleep(0.02)
+
+
+def _line(file: Path) -> str:
+    """Return what a file of one line says; empty if it is not there."""
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file that nobody else may read, which is there whole or not at all."""
+    handle, new = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as opened:
+            opened.write(text)
+        Path(new).replace(file)
+    finally:
+        Path(new).unlink(missing_ok=True)
 
 
 def _tables(connection: sqlite3.Connection) -> list[tuple[str, str]]:
@@ -127,14 +175,14 @@ def _tables(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def _rows(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
     """Return the catalog and the name of each table and view, and where its metadata is."""
-    try:
-        rows = connection.execute(
-            "SELECT catalog_name, table_namespace, table_name, metadata_location FROM iceberg_tables "
-            "ORDER BY 2, 3"
-        ).fetchall()
-    except sqlite3.OperationalError:
+    tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'iceberg_tables'"
+    if connection.execute(tables).fetchone() is None:
         # Neither Spark nor PyIceberg has been here.
         return []
+    rows = connection.execute(
+        "SELECT catalog_name, table_namespace, table_name, metadata_location FROM iceberg_tables "
+        "ORDER BY 2, 3"
+    ).fetchall()
     return [(str(of), f"{namespace}.{name}", str(location)) for of, namespace, name, location in rows]
 
 
