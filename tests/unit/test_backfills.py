@@ -295,13 +295,14 @@ def batches(
     by: tuple[str, ...] = (),
     rows: int | None = None,
     unique_key: Any = None,
+    relation: SparkEvolveRelation = TARGET,
 ) -> Batching:
     catalog = SqlCatalog("lake", uri="sqlite:///:memory:", warehouse=f"file://{folder}")
     catalog.create_namespace("sales")
     table = catalog.create_table(("sales", "orders"), SCHEMA, partition_spec=PartitionSpec(*parts))
     settings = IncrementalSettings.from_config({"unique_key": unique_key}, "model.shop.orders")
     column, _ = column_to_fill(TARGET, table.schema(), fill)
-    return batching(TARGET, table, column, by, rows, settings)
+    return batching(relation, table, column, by, rows, settings)
 
 
 def field(source: int, transform: Any, name: str) -> PartitionField:
@@ -322,6 +323,8 @@ def test_batches_go_by_partitions_then_by_the_key_then_there_is_one(tmp_path: Pa
     assert made(0, DAY) == ([day], None)
     assert made(1, DAY, rows=10) == ([day], 10)
     assert made(2, DAY, field(1, BucketTransform(4), "b")) == ([day, bucket], None)
+    bare = TARGET.replace_path(database=None)
+    assert made(8, field(1, BucketTransform(4), "b"), relation=bare) == ([bucket], None)
     # A partition that the new value changes does not tell where a row is.
     assert made(3, DAY, field(3, DayTransform(), "d"), fill="at") == ([day], None)
     assert made(4, DAY, fill="Day", unique_key="ID") == ([of_id], 1_000_000)

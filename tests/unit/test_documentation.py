@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.documentation import Documentation, wanted
+from dbt.adapters.sparkevolve.documentation import Documentation, schemas_of, wanted
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -24,6 +24,12 @@ def test_a_name_in_another_case_is_shown_where_there_is_no_other() -> None:
     assert wanted({relation("ORDERS")}, [relation("orders")]) == {
         ("lake", "shop", "orders"): relation("orders")
     }
+
+
+def test_schemas_are_listed_where_they_are_and_without_a_catalog_in_none() -> None:
+    bare = [SparkEvolveRelation.create(None, schema, "t") for schema in ("b", "a")]
+    asked = [*bare, relation("t"), relation("u"), relation("t", "archive")]
+    assert schemas_of(asked) == [(None, "a"), (None, "b"), ("archive", "shop"), ("lake", "shop")]
 
 
 def test_what_names_no_catalog_is_shown_in_the_profiles_own(

@@ -180,6 +180,30 @@ def test_a_load_deletes_by_value_and_inserts(
     ]
 
 
+def test_functions_and_procedures_are_those_of_the_tables_own_catalog(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable
+) -> None:
+    """Also where `generate_database_name` returns none, so that the table's name has no catalog."""
+    append(other.create_table("db.t", columns("id int, x int")), [{"id": 1, "x": 1}])
+    with other.load_table("db.t").update_spec() as update:
+        update.add_field("id", BucketTransform(4))
+    make_table(columns("id int, x int"), name=str(STAGED.identifier))
+    append(other.load_table(("db", str(STAGED.identifier))), [{"id": 1, "x": 2}])
+    target, staged = (one.replace_path(database=None) for one in (TARGET, STAGED))
+    batch, base = lake.staged_batch(staged), lake.base(target, lambda: None)
+    settings = model_settings(OVERWRITE, partition_by=["bucket(4, id)"])
+    plan = plan_batch(batch, settings, {}, base.table.schema(), table_facts(base.table))
+    load = Load(target, staged, base, batch, plan, settings, 0)
+    assert load.statements[0] == (
+        "DELETE FROM `db`.`t` AS DBT_INTERNAL_DEST\n"
+        "WHERE EXISTS (SELECT 1 FROM `db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE WHERE "
+        "`lake`.system.bucket(4, DBT_INTERNAL_SOURCE.`id`) <=> "
+        "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`))"
+    )
+    (warning,) = load.warnings("", {})
+    assert "`CALL `lake`.system.rewrite_data_files(table => '`db`.`t`', " in warning
+
+
 def started(lake: IcebergCatalog, settings: IncrementalSettings) -> Load:
     base = lake.base(TARGET, lambda: None)
     batch: StagedBatch = lake.staged_batch(STAGED)

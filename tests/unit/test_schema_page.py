@@ -110,7 +110,7 @@ def test_a_table_that_cannot_be_shown_is_listed_with_its_reason(
     nodes = [
         node("t"),
         node("u"),
-        node("v", "snapshot"),
+        node("v", "snapshot", database=None),
         node("w", database="far"),
         node("x", database="far"),
     ]

@@ -128,6 +128,12 @@ def key(relation: BaseRelation) -> tuple[str, str, str]:
     return database, schema, identifier
 
 
+def schemas_of(relations: Iterable[BaseRelation]) -> list[tuple[str | None, str]]:
+    """Return the catalogs and schemas of relations, in order; a catalog is None where none is named."""
+    places = {(relation.database, str(relation.schema)) for relation in relations}
+    return sorted(places, key=lambda place: (place[0] or "", place[1]))
+
+
 def wanted(
     relations: Collection[BaseRelation], listed: Iterable[BaseRelation]
 ) -> dict[tuple[str, str, str], BaseRelation]:

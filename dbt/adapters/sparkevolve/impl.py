@@ -509,10 +509,9 @@ class SparkEvolveAdapter(SparkAdapter):
         Returns:
             a row for each column, and what went wrong with other relations.
         """
-        schemas = {(str(relation.database), str(relation.schema)) for relation in relations}
         errors: list[Exception] = []
         there: dict[tuple[str, str, str], BaseRelation] = {}
-        for database, schema in sorted(schemas):
+        for database, schema in documentation.schemas_of(relations):
             try:
                 there |= documentation.wanted(relations, self.list_relations(database, schema))
             except DbtRuntimeError as exc:

@@ -101,6 +101,7 @@ def _partitions(
 ) -> list[tuple[PartitionValue, KeyPart]]:
     """Return by what a table is partitioned, as far as Spark can tell, and the new value does not."""
     found = []
+    catalog = relation.database or str(table.catalog.name)
     for value in partition_values(table):
         source = _field_at(table.schema(), value.path)
         type_ = source.field_type
@@ -110,7 +111,7 @@ def _partitions(
             type_ = IntegerType()
         elif value.transform == "days":
             type_ = DateType()
-        rendered = value.render(f"{TARGET_ALIAS}.{path_text(value.path[:1])}", str(relation.database))
+        rendered = value.render(f"{TARGET_ALIAS}.{path_text(value.path[:1])}", catalog)
         name = ".".join(value.path)
         width = f"{value.width}, " if value.width else ""
         label, identity = (

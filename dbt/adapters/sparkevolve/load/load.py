@@ -130,6 +130,11 @@ class Load:
             *self._window_warning,
         ]
 
+    @property
+    def catalog(self) -> str:
+        """The name of the table's catalog, also where a project names none."""
+        return self.target.database or str(self.base.table.catalog.name)
+
     @cached_property
     def older_partitions(self) -> tuple[PartitionValue, ...]:
         """What makes a row's partition, where some that are overwritten are in files of an older spec."""
@@ -152,7 +157,7 @@ class Load:
         return [
             "The table has files from before its partitioning was changed: rows are replaced one by one, "
             "which reads the whole table and takes long in a large one. To have partitions replaced again: "
-            f"`CALL {names.quote(str(self.target.database))}.system.rewrite_data_files(table => {table}, "
+            f"`CALL {names.quote(self.catalog)}.system.rewrite_data_files(table => {table}, "
             "options => map('rewrite-all', 'true'))`."
         ]
 
@@ -257,6 +262,7 @@ class Load:
             self.settings,
             self._event_time_type,
             self.older_partitions,
+            self.catalog,
         )
 
     @property

@@ -132,7 +132,7 @@ class SchemaPage:
 
 
 def _absent(node: NamedNode, catalogs: Catalogs) -> str:
-    database = node.relation.database
+    database = node.relation.database or catalogs.own.name
     if not catalogs.has(database):
         return f"The profile does not state the catalog `{database}`."
     command = {"snapshot": "dbt snapshot", "seed": "dbt seed"}.get(node.unique_id.split(".")[0], "dbt run")

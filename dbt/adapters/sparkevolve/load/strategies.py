@@ -31,6 +31,7 @@ def load_statements(
     settings: IncrementalSettings,
     event_time_type: IcebergType | None = None,
     older_partitions: Sequence[PartitionValue] = (),
+    catalog: str = "",
 ) -> list[str]:
     """Return the statements that load a batch, in order; none if there is nothing to load.
 
@@ -44,6 +45,7 @@ def load_statements(
         event_time_type: the type that the table's ``event_time`` column has, for ``microbatch``.
         older_partitions: what makes a row's partition, if the table has files of an older partition spec: an
             overwrite would leave their rows beside the new ones.
+        catalog: the name of the table's catalog, whose functions make these values.
     """
     strategy = settings.strategy
     if not is_loaded(batch, settings):
@@ -61,9 +63,7 @@ def load_statements(
             )
         ]
     if strategy == Strategy.INSERT_OVERWRITE and older_partitions:
-        delete = dml.delete_partitions(
-            target, str(staged), plan.columns, older_partitions, str(staged.database)
-        )
+        delete = dml.delete_partitions(target, str(staged), plan.columns, older_partitions, catalog)
         return [delete, dml.insert_statement(target, str(staged), plan.columns)]
     if strategy in (Strategy.INSERT_OVERWRITE, Strategy.FULL_REFRESH):
         return [dml.insert_statement(target, str(staged), plan.columns, overwrite=True)]
