@@ -1,10 +1,15 @@
 """Several catalogs in a profile: what `catalogs` may say, and which catalog answers for a relation."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from dbt.adapters.contracts.relation import RelationType
+from dbt.artifacts.resources import FileHash
+from dbt.artifacts.resources import TestConfig as NodeConfigOfTest
+from dbt.contracts.graph.nodes import SingularTestNode
+from dbt.node_types import NodeType
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
@@ -337,17 +342,54 @@ class StatementFailure(Exception):
     """An error of Spark's that an outage may have caused."""
 
 
-def test_schemas_of_a_catalog_that_is_away_are_put_off() -> None:
+def data_test(*, stores: bool) -> SingularTestNode:
+    """Return a test of dbt's in the catalog `away`."""
+    return SingularTestNode(
+        database="away",
+        schema="failures",
+        name="no_gaps",
+        resource_type=NodeType.Test,
+        package_name="shop",
+        path="no_gaps.sql",
+        original_file_path="tests/no_gaps.sql",
+        unique_id="test.shop.no_gaps",
+        fqn=["shop", "no_gaps"],
+        alias="no_gaps",
+        checksum=FileHash.empty(),
+        config=NodeConfigOfTest(store_failures=stores),
+    )
+
+
+@pytest.mark.parametrize("by_flag", [False, True])
+def test_schemas_of_a_catalog_that_is_away_are_put_off(
+    monkeypatch: pytest.MonkeyPatch, *, by_flag: bool
+) -> None:
+    """Until something is built there: a model, or the table of the failures that a test stores."""
+    # dbt's `--store-failures`.
+    monkeypatch.setattr(
+        "dbt.contracts.graph.nodes.get_flags", lambda: SimpleNamespace(STORE_FAILURES=by_flag)
+    )
     put_off = SchemasPutOff("lake")
-    schema, same = (SparkEvolveRelation.create("away", "db") for _ in range(2))
-    for put in (schema, same, None):
+    schema, same, other = (SparkEvolveRelation.create("away", name) for name in ("db", "db", "failures"))
+    for put in (schema, same, other, None):
         with put_off.outages(put):
             fail("away")
-    assert put_off.of(relation("away")) == [schema]
-    assert put_off.of(relation("lake")) == []
-    put_off.made(same)
-    put_off.made(same)
-    assert put_off.of(relation("away")) == []
+    failures = SparkEvolveRelation.create("away", "failures", "no_gaps")
+    made: list[Any] = []
+    stores, reads = data_test(stores=not by_flag), data_test(stores=False)
+    put_off.make(stores, relation("lake"), made.append)
+    if not by_flag:
+        put_off.make(reads, failures, made.append)
+    assert made == []
+    with pytest.raises(CatalogUnavailableError):
+        put_off.make(stores, failures, lambda _: fail("away"))
+    for _ in range(2):
+        put_off.make(stores, failures, made.append)
+    assert made == [other]
+    # Another thread makes it meanwhile, and then nothing is left to be made.
+    put_off.make(stores, relation("away"), lambda _: put_off.make(stores, relation("away"), made.append))
+    put_off.make(stores, relation("away"), made.append)
+    assert made == [other, schema]
     # What lies in another schema does not need it: that it cannot be made is no matter there.
     nested, quoted = (
         SparkEvolveRelation.create("away", "a.b"),
@@ -356,9 +398,10 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off() -> None:
     for put in (schema, nested):
         with put_off.outages(put):
             fail("away")
-    assert put_off.of(relation("away")) == [schema]
-    assert put_off.of(quoted) == [nested]
-    assert put_off.of(SparkEvolveRelation.create("away", "a", "t")) == []
+    put_off.make(stores, SparkEvolveRelation.create("away", "a", "t"), made.append)
+    put_off.make(stores, quoted, made.append)
+    put_off.make(stores, relation("away"), made.append)
+    assert made == [other, schema, nested, schema]
     with pytest.raises(CatalogUnavailableError), put_off.outages(schema):
         fail("lake")
 

@@ -185,9 +185,7 @@ class SparkEvolveAdapter(SparkAdapter):
             renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}
             values = ChainMap(renamed, model.config) if renamed.get("partition_by") else model.config
             model_config.check(model.unique_id, given, fields, values)
-        for schema in self._put_off.of(relation):
-            self._make_schema(schema)
-            self._put_off.made(schema)
+        self._put_off.make(model, relation, self._make_schema)
         # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
         is_continued = getattr(model, "previous_batch_results", None) is not None
         # dbt's id is `model.<project>.<name>`.

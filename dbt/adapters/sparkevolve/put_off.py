@@ -1,8 +1,9 @@
 """Schemas that could not be made as a run began, since their catalog was away: only the nodes in it fail."""
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 
@@ -48,14 +49,30 @@ class SchemasPutOff:
                     self._said.add(exc.catalog)
                     warn_of_rest(f"{exc.msg} What is built in it, or reads from it, fails.")
 
-    def of(self, relation: BaseRelation) -> list[BaseRelation]:
-        """Return the schema of a relation, if it was put off: those that it lies in are made with it."""
-        needed = (relation.database, namespace(relation.schema))
-        with self._lock:
-            return [each for each in self._schemas if (each.database, namespace(each.schema)) == needed]
+    def make(self, node: Any, relation: BaseRelation, make: Callable[[BaseRelation], None]) -> None:
+        """Make the schema of a node if it was put off: those that it lies in are made with it.
 
-    def made(self, schema: BaseRelation) -> None:
-        """Forget a schema, which is there now."""
+        A test that stores no failures has none: it may read from other catalogs only.
+
+        Args:
+            node: it, as dbt has it.
+            relation: its table or view, or that of the failures of a test.
+            make: makes a schema.
+
+        Raises:
+            CatalogUnavailableError: their catalog is still away.
+        """
+        if not node.is_relational:
+            return
         with self._lock:
-            if schema in self._schemas:
-                self._schemas.remove(schema)
+            needed = [schema for schema in self._schemas if _place(schema) == _place(relation)]
+        for schema in needed:
+            make(schema)
+            with self._lock:
+                # Another thread may have made it, too.
+                if schema in self._schemas:
+                    self._schemas.remove(schema)
+
+
+def _place(relation: BaseRelation) -> tuple[str | None, tuple[str, ...]]:
+    return relation.database, namespace(relation.schema)
