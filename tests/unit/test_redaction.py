@@ -387,6 +387,24 @@ def test_a_profile_that_is_wrong_is_not_printed(output: dict[str, Any], message:
     assert wrong(output) == message
 
 
+@pytest.mark.parametrize("openly", ["own", "further", "another"])
+def test_what_one_catalog_says_openly_is_in_the_texts_of_all(openly: str) -> None:
+    """A further catalog's password may be the name of the profile's schema, which each text has."""
+    uris = {"secret": "postgresql://me:reports@h/db", "open": "postgresql://h/reports"}
+    catalogs = {"other": {"type": "sql", "uri": uris["secret"]}}
+    output: dict[str, Any] = {**SESSION, "catalogs": catalogs}
+    if openly == "own":
+        output["schema"] = "reports"
+    elif openly == "further":
+        output["catalog_properties"] = {"type": "sql", "uri": uris["secret"]}
+        catalogs["other"] = {"type": "sql", "uri": uris["open"]}
+    else:
+        catalogs["third"] = {"type": "sql", "uri": uris["open"]}
+    SparkEvolveCredentials.validate(output)
+    assert clean("no table reports.orders") == "no table reports.orders"
+    assert clean("password 'reports'") == "password '*****'"
+
+
 def test_a_profile_shows_no_secret_in_a_debugger() -> None:
     output = {
         **SESSION,

@@ -401,10 +401,10 @@ def _check_name(name: object) -> None:
 
 def _learn(data: Mapping[Any, Any]) -> None:
     """Take note of the secrets of a profile. The name that somebody gives a catalog does not make it one."""
-    learn({key: value for key, value in data.items() if key != CATALOGS})
+    own = {key: value for key, value in data.items() if key != CATALOGS}
     catalogs = data.get(CATALOGS)
-    for properties in catalogs.values() if isinstance(catalogs, Mapping) else (catalogs,):
-        learn({"": properties})
+    further = catalogs.values() if isinstance(catalogs, Mapping) else (catalogs,)
+    learn(own, *({"": properties} for properties in further))
 
 
 def _check_java(catalogs: Sequence[CatalogSettings]) -> None:

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import itertools
 import json
 import os
 import re
@@ -143,16 +144,20 @@ class Known:
 KNOWN = Known()
 
 
-def learn(settings: Mapping[Any, Any]) -> None:
+def learn(*settings: Mapping[Any, Any]) -> None:
     """Take note of the secrets in a profile, and have dbt's own log lines cleaned of them.
 
     A value that is also the user's name, a schema's or the like, and an ordinary word are masked where a key
     stands before them only: each text has them. Long secrets of the environment, which libraries read by
     themselves, are noted too.
+
+    Args:
+        settings: those of the profile, and of each further catalog. What one of them says openly, each text
+            has that is about that, whose secret it may be beside.
     """
     secrets: set[str] = set()
     stated: set[str] = set()
-    for key, value, inside in _walk(settings):
+    for key, value, inside in itertools.chain.from_iterable(map(_walk, settings)):
         text = str(value)
         if inside or is_secret_key(key):
             secrets.update(_parts(key, text))
