@@ -1,5 +1,8 @@
 """Dead letters as rows again: what is read as what, and which ids a table remembers."""
 
+import sqlite3
+from collections import Counter
+
 import pytest
 from pyiceberg.types import (
     BinaryType,
@@ -11,7 +14,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from dbt.adapters.sparkevolve.evolution.types import spark_type
+from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
 from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.sql import payloads, replay
@@ -31,6 +34,8 @@ from tests.unit.helpers import array, mapping, struct
         (mapping(1, IntegerType(), IntegerType()), None),
         (struct(1, a=BinaryType()), None),
         (array(1, FixedType(3)), None),
+        (VariantType(), None),
+        (struct(1, a=VariantType()), None),
     ],
 )
 def test_a_value_is_read_as_its_text(type_: IcebergType, read: str | None) -> None:
@@ -77,3 +82,64 @@ def test_what_is_said_of_a_replay() -> None:
     none = Replayed("`t`", "`t_dlt`")
     none.staying["audit: a > 0"] = 1
     assert none.lines == ["`t`: 0 dead letters of `t_dlt` loaded", "  1 stays: audit: a > 0"]
+
+
+def test_what_goes_into_one_commit_has_a_bound() -> None:
+    """The rows of a key go in together, and each commit notes the ids of its letters in a property."""
+    numbers = [("many", 10_001), ("most", 10_000), *((f"k{n}", 400) for n in range(50)), ("one", 1)]
+    database = sqlite3.connect(":memory:")
+    database.execute(f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text)")
+    rows = [
+        (at, f"{n * 7919 % 65_537:05} {at}{k}", k)
+        for at in (1, 2)
+        for k, size in numbers
+        for n in range(size)
+    ]
+    database.executemany("insert into letters values (?, ?, ?)", rows)
+    names = ("loadedAt", "key", *(f"sparkevolve_letter_{end}" for end in ("rows", "before", "turn")))
+    listed = ", ".join(f"`{name}`" for name in names)
+    found = database.execute(
+        f"select {listed} from ({replay.counted_letters('select * from letters', '`key`')})"
+    ).fetchall()
+    assert len(found) == len(rows)
+    of_group: dict[tuple[int, str], set[tuple[int, ...]]] = {}
+    for at, key, *placed in found:
+        of_group.setdefault((at, key), set()).add(tuple(placed))
+    # All letters of one key and time are counted, and have one place.
+    assert {group: [(size, turn) for size, _, turn in places] for group, places in of_group.items()} == {
+        (at, key): [(size, at)] for at in (1, 2) for key, size in numbers
+    }
+    chunks = Counter(
+        before // replay.CHUNK_SIZE for _, _, size, before, _ in found if size <= replay.MOST_TOGETHER
+    )
+    assert max(chunks.values()) < replay.MOST_TOGETHER + replay.CHUNK_SIZE
+    assert sum(chunks.values()) == len(rows) - 2 * 10_001
+    # Of what was written later nothing goes in before.
+    of_first = max(before for at, _, _, before, _ in found if at == 1)
+    assert all(before > of_first for at, _, _, before, _ in found if at == 2)
+
+
+def test_more_letters_of_a_key_stay() -> None:
+    column = replay.Column("id", IntegerType(), ("id",))
+
+    def query(*key: replay.Column) -> str:
+        return replay.read_back(
+            "`t_dlt`",
+            [column],
+            key=key,
+            model="t",
+            conditions=[],
+            limit=None,
+            newest_only=False,
+            known_only=False,
+        )
+
+    reason = (
+        "more than 10,000 letters have this key and this time, and go in together only: let the model return "
+        "these rows"
+    )
+    assert f"WHEN `sparkevolve_letter_rows` > 10000 THEN '{reason}'" in query(column)
+    # Rows that are added have nothing to go in together with.
+    assert "10000" not in query()
+    for text in (query(column), query()):
+        assert "`sparkevolve_letter_before` DIV 500 AS bigint) AS `sparkevolve_letter_chunk`" in text

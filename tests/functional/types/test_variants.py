@@ -1,7 +1,10 @@
 """Columns of the type VARIANT, which a table of format version 3 keeps and one of version 2 has as JSON."""
 
+from typing import Any
+
 import pytest
 
+from tests.functional.dead_letters.reading import letters
 from tests.functional.harness import Scenario
 
 V3 = {"format-version": "3"}
@@ -114,3 +117,36 @@ def test_a_column_without_a_type_gets_one(scenario: Scenario, method: str) -> No
     assert (scenario.types(), scenario.field_ids()) == ({"id": "int", "u": "string"}, {"id": 1, "u": 2})
     assert scenario.rows() == [(1, None), (2, "x")]
     assert scenario.sql(f"select * from {scenario.relation()} order by id") == [(1, None), (2, "x")]
+
+
+def test_rows_with_variants_are_set_aside(scenario: Scenario) -> None:
+    """A replay leaves what JSON does not tell the types of, and loads NULL in such columns."""
+    audited: dict[str, Any] = {
+        "tblproperties": V3,
+        "on_bad_rows": "dead_letter",
+        "audits": [{"sql": "n > 0", "severity": "row"}],
+    }
+    scenario.model("select 0 as id, 1 as n, parse_json('0') as v, map(1, 'a') as m", **audited)
+    scenario.run()
+    bad = "(1, -1, '{\"a\": 1}', map(1, 'b')), (2, -1, null, null), (4, -1, null, map(2, 'c'))"
+    sql = f"select id, n, parse_json(v) as v, m from values {bad}, (3, 1, '[3]', null) as t(id, n, v, m)"
+    scenario.model(sql, **audited)
+    scenario.run()
+    read = f"select id, to_json(v), m from {scenario.relation()} order by id"
+    loaded = [(0, "0", {1: "a"}), (3, "[3]", None)]
+    scenario.sql(f"refresh table {scenario.relation()}")
+    assert scenario.sql(read) == loaded
+    assert [row["payload"] for row in letters(scenario)] == [
+        {"id": 1, "n": -1, "v": {"a": 1}, "m": [{"key": 1, "value": "b"}]},
+        {"id": 2, "n": -1, "v": None, "m": None},
+        {"id": 4, "n": -1, "v": None, "m": [{"key": 2, "value": "c"}]},
+    ]
+    scenario.model(sql, **{**audited, "audits": []})
+    replayed = scenario.dbt("run-operation", "replay_dead_letters", "--args", "{model: t}")
+    assert replayed.success, replayed.message
+    scenario.sql(f"refresh table {scenario.relation()}")
+    assert scenario.sql(read) == [loaded[0], (2, None, None), loaded[1]]
+    assert [row["failureReason"] for row in letters(scenario)] == [
+        "`v`: cannot be read back as variant",
+        "`m`: cannot be read back as map<int,string>",
+    ]

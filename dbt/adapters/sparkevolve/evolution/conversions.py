@@ -147,7 +147,7 @@ def _float_from_text(value: str, target: FloatType | DoubleType, cast: str) -> s
     is_own = f"CAST({cast} AS string) = {value}"
     return (
         f"CASE WHEN {value} IN ('NaN', 'Infinity', '-Infinity') THEN {cast} "
-        f"WHEN {_matches(value, _NUMBER)} AND ({is_exact} OR {is_own} AND {within}) THEN {cast} END"
+        f"WHEN {_matches(value, _NUMBER)} AND ({is_exact} OR {is_own}) THEN {cast} END"
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dbt.adapters.contracts.relation import RelationType
 
+from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS, FORMAT_VERSION
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 OWNER_PROPERTY = "sparkevolve.staging-owner"
@@ -77,7 +78,7 @@ def is_staging_of(name: str, identifier: str) -> bool:
     return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
 
 
-def staging_properties(keys: Sequence[str] = ()) -> dict[str, str]:
+def staging_properties(keys: Sequence[str] = (), *, variants: bool = False) -> dict[str, str]:
     """Return the table properties of a staged batch of this process.
 
     NULL counts of every column are kept in the manifest, however many columns there are: they decide how
@@ -85,6 +86,7 @@ def staging_properties(keys: Sequence[str] = ()) -> dict[str, str]:
 
     Args:
         keys: names of key columns, spelled as the batch has them.
+        variants: whether the batch has variants, of which older format versions know nothing.
     """
     bounds = {f"write.metadata.metrics.column.{name}": "truncate(16)" for name in keys}
     return {
@@ -93,6 +95,7 @@ def staging_properties(keys: Sequence[str] = ()) -> dict[str, str]:
         # A catalog may turn it on for all new tables (`table-default.`): with `spark.wap.branch` or
         # `spark.wap.id` in the session the rows would not be on `main`, and the batch be taken for empty.
         "write.wap.enabled": "false",
+        **({FORMAT_VERSION: str(FIRST_WITH_VARIANTS)} if variants else {}),
         **bounds,
     }
 

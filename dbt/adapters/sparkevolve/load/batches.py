@@ -9,7 +9,6 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.evolution import names
-from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS, FORMAT_VERSION
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
@@ -64,10 +63,8 @@ class Batches:
         # Of an event time the bounds tell whether the batch keeps to its window.
         keys = (settings.unique_key or (settings.event_time,)) if settings is not None else ()
         wanted = {names.fold(name) for name in keys if name}
-        found = staging.staging_properties([name for name in columns if names.fold(name) in wanted])
-        if self._node.stages_variants:
-            found[FORMAT_VERSION] = str(FIRST_WITH_VARIANTS)
-        return found
+        chosen = [name for name in columns if names.fold(name) in wanted]
+        return staging.staging_properties(chosen, variants=self._node.stages_variants)
 
     def remove_abandoned(self, target: SparkEvolveRelation) -> None:
         """Remove staged batches of ``target`` that killed runs have left behind.

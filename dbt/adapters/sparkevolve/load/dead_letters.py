@@ -263,7 +263,7 @@ class DeadLetters:
         settings: IncrementalSettings,
     ) -> None:
         # From here on what was decided of each row stands: an audit may say something else each time.
-        judged = self._new_table(target, judgement.judged(), staging.staging_properties())
+        judged = self._new_table(target, judgement.judged())
         query = judgement.letters(str(judged))
         letters.bad = int(self._spark.rows(sql.count_letters(query))[0][0])
         letters.reasons = reasons_of(self._spark.rows(sql.by_reason(query, MOST_SAMPLES)))
@@ -285,12 +285,12 @@ class DeadLetters:
         names = [f.name for f in columns.schema.fields] if isinstance(columns, StagedBatch) else list(columns)
         keys = {fold(name) for name in (settings.unique_key or (settings.event_time,)) if name}
         # Of a key whose name has a quote in it there are no bounds; they are for speed alone.
-        bounded = staging.staging_properties([n for n in names if fold(n) in keys and is_plain(n)])
-        return self._new_table(target, query, bounded)
+        return self._new_table(target, query, [n for n in names if fold(n) in keys and is_plain(n)])
 
     def _new_table(
-        self, target: SparkEvolveRelation, query: str, properties: Mapping[str, str]
+        self, target: SparkEvolveRelation, query: str, bounded: Sequence[str] = ()
     ) -> SparkEvolveRelation:
+        properties = staging.staging_properties(bounded, variants=self._node.stages_variants)
         relation = staging.staging_relation(target)
         self._node.staged.append(relation)
         Creation(self._catalog, self._spark, self._node).stage(relation, query, properties)

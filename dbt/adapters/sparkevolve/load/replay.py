@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
-from dbt.adapters.sparkevolve.evolution.types import fields_within
+from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
@@ -253,11 +253,12 @@ class Replay:
                 "get_json_object(cast(unbase64(payload) as string), '$.amount') = '12'. Nothing was loaded."
             ) from exc
 
-    def _stage(self, query: str) -> SparkEvolveRelation:
+    def _stage(self, query: str, schema: Schema) -> SparkEvolveRelation:
         relation = staging.staging_relation(self._target)
         self._running.staged.append(relation)
         creation = Creation(self._catalog, self._spark, self._running)
-        creation.stage(relation, query, staging.staging_properties())
+        variants = any(has_variant(f.field_type) for f in schema.fields)
+        creation.stage(relation, query, staging.staging_properties(variants=variants))
         return relation
 
     def _give_back(self) -> None:
@@ -332,11 +333,12 @@ class Replay:
                 limit=self._arguments.limit,
                 newest_only=self._is_keyed and not self._arguments.overwrite,
                 known_only=not self._leaves_out,
-            )
+            ),
+            schema,
         )
         read = [(f, payloads.read_as(f.field_type)) for f in schema.fields]
         source = Schema(
-            *(NestedField(f.field_id, f.name, type_ or StringType(), required=False) for f, type_ in read)
+            *(NestedField(f.field_id, f.name, type_ or f.field_type, required=False) for f, type_ in read)
         )
         may_relax = self._settings.relax_not_null and not self._settings.frozen_for
         # A letter's values were read as texts, whatever they are in its JSON.
@@ -356,7 +358,7 @@ class Replay:
         judged = naming_audits(
             str(self._target),
             judgement.audits,
-            lambda some: self._stage(replace(judgement, audits=some).judged()),
+            lambda some: self._stage(replace(judgement, audits=some).judged(), schema),
         )
         return _Judged(str(staged), judgement, str(judged), schema)
 
@@ -399,7 +401,7 @@ class Replay:
                 self._note_left_out(judged, ids, found)
                 return
             absent = self._absent(judged, chunk)
-            staged = self._stage(judged.rows(ids, absent))
+            staged = self._stage(judged.rows(ids, absent), judged.schema)
             if self._try_to_load(staged, base, ids, absent, attempt > retries):
                 found.loaded += self._remove(ids)
                 self._note_left(judged, left, found)

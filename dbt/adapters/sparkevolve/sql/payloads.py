@@ -28,6 +28,7 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.conversions import decimal_text
 from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.types import VariantType
 
 # What a value is marked with in front that stands in JSON without quotes, and a text that would be taken for
 # one of these, or for an object or a list. JSON has neither character but as these escapes.
@@ -50,14 +51,13 @@ def read_as(type_: IcebergType) -> IcebergType | None:
     """
     if isinstance(type_, BinaryType | FixedType):
         return BinaryType()
-    if type_.is_primitive:
-        return StringType()
     return _inside(type_)
 
 
 def _inside(type_: IcebergType) -> IcebergType | None:
     """Return a type with texts in place of all that has one; None if one of them would not be the same."""
-    if isinstance(type_, BinaryType | FixedType):
+    # JSON does not have of which types the values in a variant are.
+    if isinstance(type_, BinaryType | FixedType | VariantType):
         return None
     if type_.is_primitive:
         return StringType()

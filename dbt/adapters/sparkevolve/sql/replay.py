@@ -14,7 +14,7 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution.conversions import lossless
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
 from dbt.adapters.sparkevolve.sql.dml import enclosed
 from dbt.adapters.sparkevolve.sql.payloads import read_as
@@ -25,9 +25,6 @@ LETTER, CHUNK, LOADED, ABSENT, UNKNOWN, PROBLEM = (
     f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_unknown", "_problem")
 )
 NEWER_LETTER = "another dead letter of this key is newer"
-TOO_MANY = (
-    "more than 10,000 letters of one key and one time go in together only: let the model return the rows"
-)
 # The ids of the letters of a chunk are in a property of the table for a while.
 CHUNK_SIZE = 500
 # The rows of a key that were written at one time are one chunk, however many: a statement that loads a part
@@ -39,8 +36,9 @@ TOO_MANY = (
 )
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
-_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _ROWS = (
-    f"sparkevolve_letter_{end}" for end in ("json", "values", "key", "newest", "place", "turn", "rows")
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _BEFORE = (
+    f"sparkevolve_letter_{end}"
+    for end in ("json", "values", "key", "newest", "place", "turn", "first", "rows", "before")
 )
 _IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
 
@@ -111,7 +109,9 @@ class Column:
         if isinstance(type_, StringType):
             read, default = payloads.read(self._text, self.type), self._default
             return read if default is None else f"CASE WHEN {self.is_absent} THEN {default} ELSE {read} END"
-        return "CAST(NULL AS string)" if type_ is None else payloads.read(self._text, self.type)
+        if type_ is None:
+            return f"CAST(NULL AS {spark_type(self.type)})"
+        return payloads.read(self._text, self.type)
 
     @property
     def _default(self) -> str | None:
@@ -155,7 +155,11 @@ class Column:
         Args:
             value: the SQL of what was read, see ``value``.
         """
-        if not isinstance(read_as(self.type), StringType):
+        type_ = read_as(self.type)
+        if type_ is None:
+            # A letter with a value there stays, and Spark does not compare all of these types.
+            return []
+        if not isinstance(type_, StringType):
             return [value]
         is_uuid = isinstance(self.type, UUIDType)
         found = f"lower({value})" if is_uuid else lossless(value, StringType(), self.type)
@@ -223,24 +227,39 @@ def read_back(
         f"SELECT *, max(`loadedAt`) OVER (PARTITION BY {same_key}) AS {quote(_NEWEST)}\n"
         f"FROM (\nSELECT {of_key}\nFROM (\n{read}\n) AS `read`\n) AS `keyed`"
     )
-    placed = (
-        f"SELECT *, dense_rank() OVER (ORDER BY `loadedAt`, {quote(LETTER)}) AS {quote(_PLACE)},\n"
-        f"  dense_rank() OVER (PARTITION BY {same_key} ORDER BY `loadedAt`) AS {quote(_TURN)}\n"
-        f"FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}"
-    )
-    together = (
-        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(CHUNK)},\n"
-        f"  count(*) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_ROWS)}\n"
-        f"FROM (\n{placed}\n) AS `placed`"
-    )
-    few = "" if limit is None else f"\nWHERE {quote(CHUNK)} <= {limit}"
+    counted = counted_letters(f"SELECT * FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}", same_key)
+    few = "" if limit is None else f"\nWHERE {quote(_FIRST)} <= {limit}"
     turn = "0" if newest_only or not key else f"{quote(_TURN)} * {_TURNS}"
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
-        f"  CAST({turn} + ({quote(CHUNK)} - 1) DIV {CHUNK_SIZE} AS bigint) AS {quote(CHUNK)},\n"
+        f"  CAST({turn} + {quote(_BEFORE)} DIV {CHUNK_SIZE} AS bigint) AS {quote(CHUNK)},\n"
         f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
         f"  {unknown} AS {quote(UNKNOWN)},\n"
-        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{together}\n) AS `together`{few}"
+        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{counted}\n) AS `counted`{few}"
+    )
+
+
+def counted_letters(letters: str, same_key: str) -> str:
+    """Return the query of letters with their places, and with which others each goes in.
+
+    Args:
+        letters: the query of the letters.
+        same_key: the SQL of what those of one key have in common.
+    """
+    placed = (
+        f"SELECT *, dense_rank() OVER (ORDER BY `loadedAt`, {quote(LETTER)}) AS {quote(_PLACE)},\n"
+        f"  dense_rank() OVER (PARTITION BY {same_key} ORDER BY `loadedAt`) AS {quote(_TURN)}\n"
+        f"FROM (\n{letters}\n) AS `chosen`"
+    )
+    together = (
+        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_FIRST)},\n"
+        f"  count(*) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_ROWS)}\n"
+        f"FROM (\n{placed}\n) AS `placed`"
+    )
+    # Letters are counted and not keys, of which each may have many.
+    return (
+        f"SELECT *, count(*) OVER (ORDER BY {quote(_FIRST)}) - {quote(_ROWS)} AS {quote(_BEFORE)}\n"
+        f"FROM (\n{together}\n) AS `together`"
     )
 
 
