@@ -1,11 +1,14 @@
 """What is said of a model whose table was made otherwise."""
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
 
+from dbt.adapters.sparkevolve.load.runner import SharedByThreads
 from dbt.adapters.sparkevolve.load.table_differences import differences, is_same_location
 from tests.unit.helpers import columns, model_settings
 
@@ -80,3 +83,25 @@ def test_what_a_table_cannot_take_any_more_is_said(
     folder = str(tmp_path)
     given = {k: v.format(folder=folder) if isinstance(v, str) else v for k, v in given.items()}
     assert differences(table, model_settings(**given)) == [text.format(folder=folder) for text in said]
+
+
+def test_of_several_threads_one_tells() -> None:
+    """Also if another asks while it notes that."""
+
+    class Slow(set[tuple[str, str]]):
+        def __contains__(self, of: object) -> bool:
+            found = super().__contains__(of)
+            time.sleep(0.05)
+            return found
+
+    shared, told, firsts = SharedByThreads(), Slow(), []
+    threads = [
+        threading.Thread(target=lambda: firsts.append(shared.is_first(told, ("run", "t")))) for _ in range(3)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(firsts) == [False, False, True]
+    assert shared.is_first(told, ("run", "u"))
+    assert shared.is_first(told, ("next", "t"))

@@ -59,3 +59,47 @@ def test_what_is_warned_of_fails_a_run_before_anything_is_written(scenario: Scen
     assert len(kept.warnings) == 1
     assert sorted(row[0] for row in scenario.rows()) == [1, 3]
     assert scenario.tables() == ["t", "t_dlt"]
+
+
+GONE = """
+{kind}:
+  - name: {name}
+    config: {{persist_docs: {{columns: true}}}}
+    columns: [{{name: ID, description: the id}}, {{name: gone, description: not there}}]
+"""
+TEXT = (
+    "In relation {}: The following columns are specified in the schema but are not present in the "
+    "database: gone"
+)
+
+
+def test_a_description_of_no_column_is_refused_before_anything_is_written(scenario: Scenario) -> None:
+    """In each kind of node that stores descriptions: dbt warns of it once the table is there."""
+    scenario.model("select 1 as id")
+    scenario.run()
+    before = scenario.table().metadata_location
+    scenario.model("select 2 as id, 'new' as n")
+    scenario.model("select 1 as id", "made")
+    scenario.model("select 1 as id", "plain", materialized="table", unique_key=None, on_schema_change=None)
+    scenario.file("seeds/seed.csv", "id\n1\n")
+    config = "config(strategy='check', check_cols='all', unique_key='id')"
+    scenario.file(
+        "snapshots/snap.sql", f"{{% snapshot snap %}}{{{{ {config} }}}} select 1 as id{{% endsnapshot %}}"
+    )
+    kinds = {"models": ["t", "made", "plain"], "seeds": ["seed"], "snapshots": ["snap"]}
+    for kind, names in kinds.items():
+        for name in names:
+            scenario.file(f"{kind}/{name}.yml", GONE.format(kind=kind, name=name))
+    run = scenario.dbt("--warn-error", "build")
+    messages = [str(node.message) for node in run.result.result]  # type: ignore[union-attr]
+    for name in (name for names in kinds.values() for name in names):
+        said = TEXT.format(scenario.relation(name))
+        (message,) = [text for text in messages if said in text]
+        assert ", so nothing was written:" in message
+    assert scenario.tables() == ["t"]
+    assert scenario.table().metadata_location == before
+    # dbt's own text is the same.
+    kept = scenario.dbt("build")
+    assert kept.success
+    expected = [TEXT.format(scenario.relation(name)) for names in kinds.values() for name in names]
+    assert sorted(kept.warnings) == sorted(expected)

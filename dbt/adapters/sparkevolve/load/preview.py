@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, defaults_of_new, plan_batch
 from dbt.adapters.sparkevolve.load.dead_letters import planned_text
+from dbt.adapters.sparkevolve.load.descriptions import undescribed
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.plan_report import changed_columns, plan_data, plan_table
@@ -29,6 +30,7 @@ from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.warning import are_errors
 
 
 class Preview:
@@ -145,6 +147,28 @@ class Preview:
             WarningsError: there is something to warn of, and warnings are errors.
         """
         self._node.refuse_warnings([f"{target}: {text}" for text in self._defaults(settings).reminders])
+
+    def refuse_warned_descriptions(
+        self,
+        target: SparkEvolveRelation,
+        columns: Mapping[str, Mapping[str, Any]],
+        sql: str,
+        known: Sequence[str],
+    ) -> None:
+        """See, before a table is made, whether the run may warn of columns that are described and not there.
+
+        Args:
+            target: the table.
+            columns: what the node's properties say of its columns, by name.
+            sql: the query that it is made from.
+            known: the columns that this returns; none if they are to be asked for.
+
+        Raises:
+            WarningsError: there is something to warn of, and warnings are errors.
+        """
+        if columns and are_errors():
+            names = known or [name for name, _ in self._queries.stored_columns(target, sql)]
+            self._node.refuse_warnings(undescribed(target, columns, names))
 
     def _defaults(self, settings: IncrementalSettings) -> EvolutionPlan:
         if not settings.defaults:

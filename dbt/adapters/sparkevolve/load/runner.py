@@ -44,6 +44,7 @@ from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
+from dbt.adapters.sparkevolve.load.descriptions import undescribed
 from dbt.adapters.sparkevolve.load.known_shapes import KnownShape
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
@@ -80,6 +81,14 @@ class SharedByThreads:
     told_of_differences: set[tuple[str, str]] = field(default_factory=set)
     told_of_not_null: set[tuple[str, str]] = field(default_factory=set)
     _turns: dict[str, threading.Lock] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_first(self, told: set[tuple[str, str]], of: tuple[str, str]) -> bool:
+        """Note in one of the sets that something was told, and tell whether no thread had told it yet."""
+        with self._lock:
+            is_first = of not in told
+            told.add(of)
+            return is_first
 
     def turn_at(self, table: str) -> threading.Lock:
         """Return what one thread at a time holds while it loads into a table."""
@@ -243,13 +252,17 @@ class LoadRunner:
 
         def check(plan: EvolutionPlan) -> None:
             if unique_id and are_errors():
-                self._node.refuse_warnings(load_of(plan).warnings(unique_id, graph or {}))
+                found = load_of(plan).warnings(unique_id, graph or {})
+                node = (graph or {}).get("nodes", {}).get(unique_id, {}) if column_docs else {}
+                found += undescribed(target, node.get("columns", {}), plan.refreshed)
+                self._node.refuse_warnings(found)
 
         plan = self._commit_plan(
             base, target, batch, settings, column_docs, compared, known=known, check=check
         )
         load = load_of(plan)
-        self._shared.told_of_differences.add(told)
+        # Not before: a thread that has failed has told nobody.
+        load.has_said_differences = not self._shared.is_first(self._shared.told_of_differences, told)
         self._node.load = load
         return load
 
@@ -611,9 +624,8 @@ class LoadRunner:
             names: the columns for which the contract has `not_null`.
         """
         told = (get_invocation_id(), str(relation))
-        if not names or told in self._shared.told_of_not_null:
+        if not names or not self._shared.is_first(self._shared.told_of_not_null, told):
             return ""
-        self._shared.told_of_not_null.add(told)
         table = self._catalog.find_readable(relation)
         found = optional_columns(table.schema(), names) if table is not None else []
         if not found:

@@ -41,6 +41,15 @@
 {%- endmacro %}
 
 
+{# Where warnings are errors, see before a table is made whether it will have all columns that are described. The names of
+   its columns are asked for if none are given. #}
+{% macro sparkevolve__check_described(relation, sql, names=[]) %}
+  {% if config.persist_column_docs() %}
+    {% do adapter.preview().refuse_warned_descriptions(relation, model.columns, sql, names) %}
+  {% endif %}
+{% endmacro %}
+
+
 {# Descriptions by column name, if the model wants them stored. #}
 {% macro sparkevolve__column_docs() -%}
   {% do return(sparkevolve__descriptions(model.columns) if config.persist_column_docs() else {}) %}

@@ -12,6 +12,7 @@
     {% do exceptions.raise_compiler_error("Cannot seed to '" ~ existing_relation ~ "', it is a view") %}
   {% endif %}
 
+  {% do sparkevolve__check_described(target_relation, '', agate_table.column_names | list) %}
   {% set count = agate_table.rows | length %}
   {% if sparkevolve__is_managed(target_relation) %}
     {% set create, insert = sparkevolve__replace_seed(target_relation, existing_relation, agate_table), '' %}

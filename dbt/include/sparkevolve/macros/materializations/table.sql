@@ -11,6 +11,7 @@
   {% do sparkevolve__check_frozen(
     existing_relation, get_select_subquery(sql) if config.get('contract').enforced else sql
   ) %}
+  {% do sparkevolve__check_described(target_relation, sql) %}
   {% if existing_relation is not none and not is_replaced %}
     {% set sql = sparkevolve__evaluated(target_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}

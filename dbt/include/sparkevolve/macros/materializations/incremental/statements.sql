@@ -80,6 +80,7 @@
     {% endif %}
   {% endif %}
   {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
+  {% do sparkevolve__check_described(target_relation, query.sql, query.columns) %}
   {% set sql = query.sql %}
   {% if settings.audits or settings.sets_aside %}
     {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
@@ -108,6 +109,7 @@
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
   {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
+  {% do sparkevolve__check_described(target_relation, query.sql, query.columns) %}
   {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
   {% do adapter.drop_relation(existing_relation) %}
   {% do sparkevolve__create_table(target_relation, 'select * from ' ~ staged) %}
