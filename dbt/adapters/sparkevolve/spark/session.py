@@ -17,10 +17,10 @@ from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, Downloads, one_at
 from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, iceberg_version, note_resolved
 from dbt.adapters.sparkevolve.spark.java import provide_java, user_home
 from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
+from dbt.adapters.sparkevolve.spark.java_properties import JavaProperties
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
 from dbt.adapters.sparkevolve.spark.session_config import session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
-from dbt.adapters.sparkevolve.spark.trust import trust
 from dbt.adapters.sparkevolve.warning import warn
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class SessionRegistry:
         self._lock = threading.Lock()
         self._sessions: dict[tuple[object, ...], SparkSession] = {}
         self._started_with = _StartedWith()
+        self._java = JavaProperties()
 
     def get(
         self,
@@ -74,6 +75,7 @@ class SessionRegistry:
         with self._lock:
             known = self._sessions.get(key)
             if known is not None and known.sparkContext._jsc is not None:
+                self._java.say(known.sparkContext._gateway, catalogs, base_dir / embedded.FOLDER)
                 return known
 
             def configured() -> dict[str, str]:
@@ -88,7 +90,7 @@ class SessionRegistry:
                 embedded.make_private(base_dir / embedded.FOLDER)
                 settings.prepare()
                 session = _start(config, self._started_with, starting_text(config, catalogs))
-                _set_java_properties(session, catalogs, base_dir / embedded.FOLDER)
+                self._java.say(session.sparkContext._gateway, catalogs, base_dir / embedded.FOLDER)
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, catalogs)
@@ -278,17 +280,6 @@ def _launch(config: Mapping[str, str]) -> None:
     if PACKAGES in config:
         ivy_home = Path(config.get("spark.jars.ivy") or user_home())
         note_resolved(context.getConf().get("spark.jars", ""), config, ivy_home)
-
-
-def _set_java_properties(session: "SparkSession", catalogs: Sequence[CatalogSettings], folder: Path) -> None:
-    """Say to Spark's Java what libraries below Iceberg read there alone; it stands on no command line."""
-    gateway: Any = session.sparkContext._gateway
-    for each in catalogs:
-        for name, value in each.java_properties.items():
-            gateway.jvm.java.lang.System.setProperty(name, value)
-    ca_files = {each.place.setting: each.ca_file for each in catalogs if each.ca_file is not None}
-    if ca_files:
-        trust(gateway, ca_files, folder)
 
 
 def _check_iceberg(session: "SparkSession", catalogs: Sequence[CatalogSettings]) -> None:

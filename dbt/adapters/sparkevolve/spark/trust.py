@@ -15,16 +15,18 @@ _PASSWORD = "changeit"
 _CERTIFICATE = re.compile(rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 
 
-def trust(gateway: Any, ca_files: Mapping[str, str], folder: Path) -> None:
-    """Have Java trust the authorities in some files as well.
+def trust(gateway: Any, ca_files: Mapping[str, str], folder: Path) -> tuple[str, str, str]:
+    """Make a store of the authorities that Java trusts, and of those in some files as well.
 
-    Java reads no PEM file by itself: a store of its own is made of it and of what Java trusts already, which
-    is what the libraries below Iceberg look at when they connect.
+    Java reads no PEM file by itself. The libraries below Iceberg look at the store when they connect.
 
     Args:
         gateway: py4j's gateway to Java.
         ca_files: their certificates, in PEM format, by the setting of the profile that names the file.
         folder: where the store is kept.
+
+    Returns:
+        the path of the store, its password and its format.
 
     Raises:
         ProfileError: a file cannot be read, or has no certificate.
@@ -33,11 +35,9 @@ def trust(gateway: Any, ca_files: Mapping[str, str], folder: Path) -> None:
     content = b"\n".join(texts)
     jvm = gateway.jvm
     system = jvm.java.lang.System
-    known = system.getProperty("javax.net.ssl.trustStore")
     store_file = folder / f"trusted-{hashlib.sha256(content).hexdigest()[:16]}.p12"
-    if known == str(store_file):
-        return
-    own = known or f"{system.getProperty('java.home')}/lib/security/cacerts"
+    own = system.getProperty("javax.net.ssl.trustStore")
+    own = own or f"{system.getProperty('java.home')}/lib/security/cacerts"
     password = _characters(gateway, system.getProperty("javax.net.ssl.trustStorePassword") or _PASSWORD)
     # Java finds out by itself which format such a file has.
     kind = system.getProperty("javax.net.ssl.trustStoreType") or "JKS"
@@ -57,13 +57,7 @@ def trust(gateway: Any, ca_files: Mapping[str, str], folder: Path) -> None:
     with closing(jvm.java.io.FileOutputStream(str(written))) as stream:
         both.store(stream, _characters(gateway, _PASSWORD))
     written.replace(store_file)
-    system.setProperty("javax.net.ssl.trustStore", str(store_file))
-    system.setProperty("javax.net.ssl.trustStorePassword", _PASSWORD)
-    system.setProperty("javax.net.ssl.trustStoreType", "PKCS12")
-    # What has connected before, such as to download jars, keeps what it trusted then.
-    context = jvm.javax.net.ssl.SSLContext.getInstance("TLS")
-    context.init(None, None, None)
-    jvm.javax.net.ssl.SSLContext.setDefault(context)
+    return str(store_file), _PASSWORD, "PKCS12"
 
 
 def _certificates(setting: str, ca_file: str) -> list[bytes]:
