@@ -1,8 +1,9 @@
 """Which relations ``dbt docs`` shows."""
 
 import pytest
+from dbt.adapters.base.relation import BaseRelation
 
-from dbt.adapters.sparkevolve.documentation import Documentation, schemas_of, wanted
+from dbt.adapters.sparkevolve.documentation import Documentation, wanted
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -10,26 +11,35 @@ from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns
 
 
-def relation(identifier: str, database: str = "lake") -> SparkEvolveRelation:
+def relation(identifier: str, database: str | None = "lake") -> SparkEvolveRelation:
     return SparkEvolveRelation.create(database, "shop", identifier)
+
+
+def shown(asked: set[BaseRelation], listed: list[BaseRelation]) -> list[tuple[str | None, str | None]]:
+    return [(one.database, one.identifier) for one in wanted(asked, listed, "lake")]
 
 
 @pytest.mark.parametrize("asked", ["Orders", "orders"])
 def test_of_two_names_in_different_case_the_one_that_is_asked_for_is_shown(asked: str) -> None:
     listed = [relation("Orders"), relation("orders"), relation("other"), relation("orders", "archive")]
-    assert wanted({relation(asked)}, listed) == {("lake", "shop", "orders"): relation(asked)}
+    assert shown({relation(asked)}, listed) == [("lake", asked)]
 
 
 def test_a_name_in_another_case_is_shown_where_there_is_no_other() -> None:
-    assert wanted({relation("ORDERS")}, [relation("orders")]) == {
-        ("lake", "shop", "orders"): relation("orders")
-    }
+    assert shown({relation("ORDERS")}, [relation("orders")]) == [("lake", "orders")]
+    # To dbt these are one: the one that is there is shown, once.
+    assert shown({relation("ORDERS"), relation("orders")}, [relation("orders")]) == [("lake", "orders")]
 
 
-def test_schemas_are_listed_where_they_are_and_without_a_catalog_in_none() -> None:
-    bare = [SparkEvolveRelation.create(None, schema, "t") for schema in ("b", "a")]
-    asked = [*bare, relation("t"), relation("u"), relation("t", "archive")]
-    assert schemas_of(asked) == [(None, "a"), (None, "b"), ("archive", "shop"), ("lake", "shop")]
+def test_names_that_dbt_tells_apart_are_two() -> None:
+    both = [relation("strasse"), relation("straße")]
+    assert shown(set(both), list(both)) == [("lake", "strasse"), ("lake", "straße")]
+
+
+def test_what_is_asked_for_without_a_database_is_shown_without() -> None:
+    listed: list[BaseRelation] = [relation("t"), relation("t", "archive")]
+    assert shown({relation("t", None), relation("gone", None)}, listed) == [(None, "t")]
+    assert shown({relation("t", None), relation("T")}, listed) == [(None, "t"), ("lake", "t")]
 
 
 def test_what_names_no_catalog_is_shown_in_the_profiles_own(
@@ -40,3 +50,6 @@ def test_what_names_no_catalog_is_shown_in_the_profiles_own(
     shown = Documentation(Catalogs([lake]), lambda other: (None, [])).of(asked)
     assert (shown.metadata.database, shown.metadata.schema, shown.metadata.name) == ("lake", "db", "t")
     assert list(shown.columns) == ["id"]
+    # dbt looks a node up by the database that it says, even if that is none.
+    of_node = Documentation(Catalogs([lake]), lambda other: (None, [])).of_node(asked)
+    assert (of_node.metadata.database, of_node.columns) == (None, shown.columns)

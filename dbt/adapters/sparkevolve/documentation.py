@@ -12,8 +12,14 @@ from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
+from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError, FreshnessError, NotIcebergError
+from dbt.adapters.sparkevolve.errors import (
+    CatalogUnavailableError,
+    ForeignCatalogError,
+    FreshnessError,
+    NotIcebergError,
+)
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -38,6 +44,8 @@ _COLUMNS = [
     "column_comment",
     *(f"stats:{id}:{key}" for id in STATISTICS for key in _KEYS),
 ]
+# Database, schema and identifier.
+Parts = tuple[str, str, str]
 # The comment of a relation, and its columns with type and comment.
 Described = tuple[str | None, list[tuple[str, str, str | None]]]
 
@@ -92,12 +100,18 @@ class Documentation:
             stats={f.id: StatsItem(f.id, f.label, f.value, True, f.description) for f in figures},
         )
 
+    def of_node(self, relation: BaseRelation) -> CatalogTable:
+        """Return the same under the database that a node has, even none: dbt looks nodes up by that."""
+        shown = self.of(relation)
+        shown.metadata.database = relation.database
+        return shown
+
     def age(self, relation: BaseRelation) -> FreshnessResponse:
         """Return how old the rows of an Iceberg table are, as seen now; without any, as old as can be.
 
         Raises:
-            FreshnessError: there is no such table, or its metadata do not tell.
-            UnreadableTableError: PyIceberg cannot read its metadata.
+            FreshnessError: there is no such table, or its metadata cannot be read, or do not tell.
+            CatalogUnavailableError: the catalog is away.
         """
         now = datetime.now(timezone.utc)
         modified = self._last_modified(relation) or datetime.min.replace(tzinfo=timezone.utc)
@@ -115,48 +129,66 @@ class Documentation:
         except ForeignCatalogError as exc:
             where = f"`{exc.database}`, which the profile does not state under `catalogs:`"
             raise FreshnessError(str(relation), f"it is in the catalog {where}") from exc
+        except CatalogUnavailableError:
+            raise
+        except Exception as exc:
+            # Such as that the file of its metadata is gone, or that one may not read it.
+            raise FreshnessError(str(relation), f"its metadata cannot be read ({said(exc)})") from exc
         try:
             return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
         except OverflowError as exc:
             raise FreshnessError(str(relation), f"no calendar has its time, {milliseconds} ms") from exc
 
 
-def key(relation: BaseRelation) -> tuple[str, str, str]:
-    """Return the name of a relation as dbt compares names in ``catalog.json``: in any case."""
-    parts = (relation.database, relation.schema, relation.identifier)
-    database, schema, identifier = (str(part or "").casefold() for part in parts)
-    return database, schema, identifier
+def said(exc: Exception) -> str:
+    """Return what an error says, and of what kind it is if it is not one for people."""
+    text = str(exc.msg if isinstance(exc, DbtRuntimeError) else exc).strip().rstrip(".")
+    return text if isinstance(exc, DbtRuntimeError) else f"{type(exc).__name__}: {text}".removesuffix(": ")
 
 
-def schemas_of(relations: Iterable[BaseRelation]) -> list[tuple[str | None, str]]:
-    """Return the catalogs and schemas of relations, in order; a catalog is None where none is named."""
-    places = {(relation.database, str(relation.schema)) for relation in relations}
-    return sorted(places, key=lambda place: (place[0] or "", place[1]))
-
-
-def wanted(
-    relations: Collection[BaseRelation], listed: Iterable[BaseRelation]
-) -> dict[tuple[str, str, str], BaseRelation]:
-    """Return those of some relations that are there, by ``key``.
-
-    Of two whose names differ in case only it is the one that is asked for: to dbt they are one.
-
-    Args:
-        relations: those that are asked for.
-        listed: what there is.
-    """
-    names = {_parts(relation) for relation in relations}
-    keys = {key(relation) for relation in relations}
-    found: dict[tuple[str, str, str], BaseRelation] = {}
-    for relation in listed:
-        name = key(relation)
-        if name in keys and (name not in found or _parts(relation) in names):
-            found[name] = relation
+def error(what: str, exc: Exception) -> DbtRuntimeError:
+    """Return what ``catalog.json`` says of what cannot be shown, beside what it shows."""
+    if isinstance(exc, DbtRuntimeError):
+        return exc
+    found = DbtRuntimeError(f"dbt docs cannot show {what}: {said(exc)}")
+    found.__cause__ = exc
     return found
 
 
-def _parts(relation: BaseRelation) -> tuple[str | None, str | None, str | None]:
-    return relation.database, relation.schema, relation.identifier
+def wanted(
+    relations: Collection[BaseRelation], listed: Iterable[BaseRelation], own: str
+) -> list[BaseRelation]:
+    """Return those of some relations that are there, under the names that they have there.
+
+    dbt compares names in ``catalog.json`` in any case. Of two whose names differ in case only it is the one
+    that is asked for: to dbt they are one. It tells no database from that of the profile's catalog, though.
+
+    Args:
+        relations: those that are asked for.
+        listed: what there is, with the database of each.
+        own: the name of the profile's catalog.
+    """
+    exact = {_parts(relation): relation for relation in listed}
+    similar = {_lower(name): relation for name, relation in exact.items()}
+    found: dict[Parts, BaseRelation] = {}
+    for relation in sorted(relations, key=str):
+        place = _parts(relation, own)
+        name = _lower(_parts(relation))
+        there = exact.get(place)
+        if there is not None or (name not in found and _lower(place) in similar):
+            shown = there or similar[_lower(place)]
+            found[name] = shown.replace(path=shown.path.replace(database=relation.database))
+    return [relation for _, relation in sorted(found.items())]
+
+
+def _parts(relation: BaseRelation, own: str = "") -> Parts:
+    return relation.database or own, str(relation.schema), str(relation.identifier)
+
+
+def _lower(name: Parts) -> Parts:
+    # As dbt does it: `casefold` would take straße for strasse.
+    database, schema, identifier = (part.lower() for part in name)
+    return database, schema, identifier
 
 
 def as_table(shown: Iterable[CatalogTable]) -> "agate.Table":

@@ -2,10 +2,12 @@
 
 import dataclasses
 import sys
+import threading
 import uuid
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -33,7 +35,7 @@ from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.documentation import Documentation
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError, FreshnessError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -53,6 +55,7 @@ from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.relation_cache import ExactRelationsCache
 from dbt.adapters.sparkevolve.settings import (
     ICEBERG,
     SETTINGS,
@@ -96,6 +99,7 @@ class SparkEvolveAdapter(SparkAdapter):
     CATALOG_INTEGRATIONS = integrations.INTEGRATIONS
 
     connections: SparkEvolveConnectionManager
+    cache: ExactRelationsCache
 
     _capabilities = CapabilityDict(
         {
@@ -123,6 +127,7 @@ class SparkEvolveAdapter(SparkAdapter):
                 for settings in credentials.all_catalog_settings()
             ]
         )
+        self.cache = ExactRelationsCache(self.catalogs.own.name, config.log_cache_events)
         self.connections.watch_catalogs(self.catalogs)
         self._spark = AdapterSpark(self)
         literal = self.clauses().string_literal
@@ -130,8 +135,9 @@ class SparkEvolveAdapter(SparkAdapter):
             lambda name: SparkCommits(self.connections, credentials, name, self._spark, literal)
         )
         self._listing = listing.Listing(self.catalogs, self._spark)
-        self._documentation = Documentation(self.catalogs, self._described)
+        self.documentation = Documentation(self.catalogs, self._described)
         self._put_off = SchemasPutOff(self.catalogs.own.name)
+        self._making_schemas = {name: threading.Lock() for name in self.catalogs.names}
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
         # `dbt debug` has no project.
@@ -179,7 +185,8 @@ class SparkEvolveAdapter(SparkAdapter):
             self._check_place(model, relation)
             given = dict(model.config._extra)
             named = model.config.get("catalog_name")
-            integrations.check_name(model.unique_id, named, model.database, self.catalogs.names)
+            built_in = self.catalogs.name_of(model.database)
+            integrations.check_name(model.unique_id, named, built_in, self.catalogs.names)
             fields = [field.name for field in dataclasses.fields(model.config)]
             # dbt-athena's name of `partition_by`.
             renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}
@@ -289,8 +296,7 @@ class SparkEvolveAdapter(SparkAdapter):
         dbt looks at its schemas once, before any hook runs; hooks and other writers drop and make relations
         after that.
         """
-        database = relation.database or self.catalogs.own.name
-        cached = self.get_relation(database, str(relation.schema), str(relation.identifier))
+        cached = self.get_relation(relation.database, str(relation.schema), str(relation.identifier))
         was_view = cached is not None and bool(cached.is_view)
         found = running_node().note_existing(*self._listing.relation_now(relation, was_view=was_view))
         if listing.kind(found) != listing.kind(cached):
@@ -399,13 +405,16 @@ class SparkEvolveAdapter(SparkAdapter):
 
     # What there is, as dbt asks for it
 
-    def get_relation(self, database: str, schema: str, identifier: str) -> BaseRelation | None:
+    def get_relation(self, database: str | None, schema: str, identifier: str) -> BaseRelation | None:
         """Return a relation; without ``database`` it is looked for in the profile's catalog.
 
         A table that was made to be filled, and was not, is none.
         """
-        found: BaseRelation | None = BaseAdapter.get_relation(
-            self, database or self.catalogs.own.name, schema, identifier
+        name = self.catalogs.name_of(database)
+        same = [each for each in self.list_relations(name, schema) if each.identifier == identifier]
+        # Of a name in other letters alone, dbt's own says that it will not guess.
+        found: BaseRelation | None = (
+            same[0] if same else BaseAdapter.get_relation(self, name, schema, identifier)
         )
         is_none = found is None or self.catalogs.of(found.database).is_unfilled(found)
         return None if is_none else found
@@ -437,18 +446,20 @@ class SparkEvolveAdapter(SparkAdapter):
         """Return the tables and views of a schema, as dbt's cache knows them if it knows the schema.
 
         dbt's own adds them to the cache one by one. Another thread would meanwhile take those that are not in
-        it yet for missing, and compile an incremental model as if there was no table.
+        it yet for missing, and compile an incremental model as if there was no table. A list that is late,
+        since others have changed something meanwhile, is thrown away.
         """
-        with self.cache.lock:
-            if (database, schema) in self.cache:
-                return list(self.cache.get_relations(database, schema))
-        place = self.Relation.create(database, schema).without_identifier()
-        relations = self.list_relations_without_caching(place)
-        with self.cache.lock:
-            for relation in relations:
-                self.cache.add(relation)  # type: ignore[no-untyped-call]
-            self.cache.update_schemas([(database, schema)])
-        return relations
+        name = self.catalogs.name_of(database)
+        place = self.Relation.create(name, schema).without_identifier()
+        while True:
+            with self.cache.lock:
+                if (name, schema) in self.cache:
+                    return self.cache.get_relations(name, schema)
+                seen = self.cache.changes(name, schema)
+            relations = self.list_relations_without_caching(place)
+            with self.cache.lock:
+                if (name, schema) not in self.cache and self.cache.changes(name, schema) == seen:
+                    self.cache.fill(name, schema, relations)
 
     def list_relations_without_caching(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema."""
@@ -475,9 +486,12 @@ class SparkEvolveAdapter(SparkAdapter):
             self._make_schema(relation)
 
     def _make_schema(self, relation: BaseRelation) -> None:
-        for above in self._listing.schemas_above(relation):
-            super().create_schema(above)
-        super().create_schema(relation)
+        # dbt makes all of them at once, and may know one by two names, or two that lie in a third: where two
+        # make the same, the catalog fails the second, IF NOT EXISTS or not.
+        with self._making_schemas.get(self.catalogs.name_of(relation.database)) or nullcontext():
+            for above in self._listing.schemas_above(relation):
+                super().create_schema(above)
+            super().create_schema(relation)
 
     def check_schema_exists(self, database: str, schema: str) -> bool:
         """Tell whether there is a schema; a nested one is not in the list of schemas."""
@@ -507,30 +521,34 @@ class SparkEvolveAdapter(SparkAdapter):
         Returns:
             a row for each column, and what went wrong with other relations.
         """
+        own = self.catalogs.own.name
+        schemas = {(relation.database or own, str(relation.schema)) for relation in relations}
         errors: list[Exception] = []
-        there: dict[tuple[str, str, str], BaseRelation] = {}
-        for database, schema in documentation.schemas_of(relations):
+        there: list[BaseRelation] = []
+        for database, schema in sorted(schemas):
             try:
-                there |= documentation.wanted(relations, self.list_relations(database, schema))
-            except DbtRuntimeError as exc:
-                errors.append(exc)
+                there += self.list_relations(database, schema)
+            except Exception as exc:
+                errors.append(
+                    documentation.error(f"what is in {self.Relation.create(database, schema)}", exc)
+                )
         shown: list[CatalogTable] = []
         with executor(self.config) as threads:
             submit: Callable[..., Future[CatalogTable]] = threads.submit_connected
             found = [
-                submit(self, f"catalog of {relation}", self._documentation.of, relation)
-                for _, relation in sorted(there.items())
+                (relation, submit(self, f"catalog of {relation}", self.documentation.of_node, relation))
+                for relation in documentation.wanted(relations, there, own)
             ]
-            for one in found:
+            for relation, one in found:
                 try:
                     shown.append(one.result())
-                except DbtRuntimeError as exc:
-                    errors.append(exc)
+                except Exception as exc:
+                    errors.append(documentation.error(str(relation), exc))
         return documentation.as_table(shown), errors
 
     def get_catalog_for_single_relation(self, relation: BaseRelation) -> CatalogTable | None:
         """Return what ``dbt docs`` shows of a relation."""
-        return self._documentation.of(relation)
+        return self.documentation.of(relation)
 
     def _described(self, relation: BaseRelation) -> documentation.Described:
         answer = self.execute_macro("get_columns_in_relation_raw", kwargs={"relation": relation})
@@ -548,10 +566,10 @@ class SparkEvolveAdapter(SparkAdapter):
         ages = {}
         for source in sources:
             try:
-                ages[source] = self._documentation.age(source)
+                ages[source] = self.documentation.age(source)
             except CatalogUnavailableError:
                 break
-            except DbtRuntimeError as exc:
+            except FreshnessError as exc:
                 logger.debug(exc.msg)
         return [], ages
 
@@ -561,9 +579,9 @@ class SparkEvolveAdapter(SparkAdapter):
         """Return how old a source is, by the metadata of its table.
 
         Raises:
-            FreshnessError: it is no Iceberg table.
+            FreshnessError: it is no Iceberg table, or its metadata cannot be read.
         """
-        return None, self._documentation.age(source)
+        return None, self.documentation.age(source)
 
     def set_relations_cache(
         self, relation_configs: Any, clear: bool = False, required_schemas: set[BaseRelation] | None = None
@@ -572,9 +590,15 @@ class SparkEvolveAdapter(SparkAdapter):
 
         dbt lists those of all nodes, selected or not. The others are listed when a node first asks.
         """
-        own = (None, self.catalogs.own.name)
-        configs = [config for config in relation_configs if config.database in own]
-        required = {schema for schema in required_schemas or () if schema.database in own}
+        own = self.catalogs.own.name
+        configs = [config for config in relation_configs if config.database in (None, own)]
+        asked = required_schemas or {self.Relation.create_from(self.config, config) for config in configs}
+        # One that is named in two ways is listed once.
+        required = {
+            self.Relation.create(own, schema.schema).without_identifier()
+            for schema in asked
+            if schema.database in (None, own)
+        }
         super().set_relations_cache(configs, clear, required)
 
     def _catalog_of_node(self) -> IcebergCatalog:

@@ -46,6 +46,10 @@ class Catalogs:
         """Tell whether a relation with this database is in one of them."""
         return database is None or database in self._stated
 
+    def name_of(self, database: str | None) -> str:
+        """Return the name of the catalog that a relation with this database is in."""
+        return database or self.own.name
+
     def of(self, database: str | None) -> IcebergCatalog:
         """Return the catalog that relations with this database are in.
 

@@ -4,7 +4,7 @@
     {% set others = {} %}
     {% for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] %}
       {% if node.unique_id != model.unique_id and node.config.materialized != 'ephemeral'
-            and node.database == target_relation.database %}
+            and (node.database or target.database) == (target_relation.database or target.database) %}
         {% do others.update({node.unique_id: [node.schema, node.alias]}) %}
       {% endif %}
     {% endfor %}
