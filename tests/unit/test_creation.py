@@ -215,9 +215,60 @@ def test_a_first_run_finds_what_it_has_replaced_beside_the_empty_table(
     assert raised.value.msg == (
         "This first run of `lake`.`db`.`t` has replaced the rows that another run had committed to it just "
         f"before, in snapshot {theirs}, which is kept until it expires. Look which rows are the right ones. "
-        f"To have those back, run CALL lake.system.set_current_snapshot('db.t', {theirs}), and then run "
-        "again."
+        f"To have those back, run CALL `lake`.system.set_current_snapshot('`db`.`t`', {theirs}), and then "
+        "run again."
     )
+
+
+def set_maker(other: Catalog, maker: str) -> None:
+    with other.load_table("db.t").transaction() as change:
+        change.set_properties(made_empty(maker=maker))
+
+
+def replace_rows(other: Catalog, maker: str, number: int, branch: str = "") -> int:
+    """Do what CREATE OR REPLACE does, which keeps the snapshots; then write to a branch, if named."""
+    table = other.load_table("db.t")
+    if "main" in table.metadata.refs:
+        other.commit_table(table, (), (RemoveSnapshotRefUpdate(ref_name="main"),))
+    set_maker(other, maker)
+    append(other.load_table("db.t"), [{"id": number}])
+    head = other.load_table("db.t").metadata.refs["main"].snapshot_id
+    if branch:
+        with other.load_table("db.t").manage_snapshots() as manage:
+            manage.create_branch(head, branch)
+        append(other.load_table("db.t"), [{"id": number + 1}], branch)
+    return head
+
+
+@pytest.mark.parametrize("has_files", [True, False])
+def test_rows_that_no_reader_saw_were_not_replaced(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog, has_files: bool
+) -> None:
+    """Such as those on another run's branch, whose audits may have failed: newer than what it published."""
+    make_table(ID, properties=made_empty(maker="theirs"))
+    theirs = replace_rows(other, "theirs", 1, branch="audit")
+    replace_rows(other, "ours", 3)
+    if not has_files:
+        for entry in other.load_table("db.t").metadata.metadata_log[:1]:
+            Path(entry.metadata_file.removeprefix("file://")).unlink()
+    assert glue.replaced_snapshot(relation("t"), "ours") == theirs
+
+
+def test_a_run_whose_own_rows_were_replaced_has_replaced_nothing(
+    glue: IcebergCatalog, make_table: MakeTable, other: Catalog
+) -> None:
+    make_table(ID, properties=made_empty(maker="ours"))
+    ours = replace_rows(other, "ours", 1)
+    replace_rows(other, "theirs", 3)
+    assert glue.replaced_snapshot(relation("t"), "ours") is None
+    assert glue.replaced_snapshot(relation("t"), "theirs") == ours
+    # Between the two statements somebody has written into our empty table.
+    other.drop_table("db.t")
+    make_table(ID, properties=made_empty(maker="ours"))
+    theirs = replace_rows(other, "ours", 1)
+    replace_rows(other, "ours", 3)
+    assert glue.replaced_snapshot(relation("t"), "ours") == theirs
+    assert glue.replaced_snapshot(relation("none"), "ours") is None
 
 
 def test_a_failed_node_leaves_what_another_run_is_about_to_fill(

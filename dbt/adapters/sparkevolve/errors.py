@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dbt_common.exceptions import CompilationError, DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.counts import counted
+from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 from dbt.adapters.sparkevolve.messages import (
     clocks_that_differ,
     is_commit_unknown,
@@ -857,7 +858,8 @@ class FirstRunReplacedError(SparkEvolveError):
             f"This first run of {relation} has replaced the rows that another run had committed to it just "
             f"before, in snapshot {snapshot}, which is kept until it expires. Look which rows are the right "
             "ones. To have those back, run CALL "
-            f"{catalog}.system.set_current_snapshot('{name}', {snapshot}), and then run again."
+            f"{quote(catalog)}.system.set_current_snapshot({string_literal(name)}, {snapshot}), and then run "
+            "again."
         )
         self.relation = relation
         self.snapshot = snapshot

@@ -386,9 +386,9 @@ class IcebergCatalog:
         """Remove one that a run has made so, and that has no rows; see ``creation.remove_unfilled``."""
         creation.remove_unfilled(self.access, relation, maker)
 
-    def replaced_snapshot(self, relation: BaseRelation) -> int | None:
+    def replaced_snapshot(self, relation: BaseRelation, maker: str) -> int | None:
         """Return what a first run has replaced beside the empty table; see ``creation.replaced_snapshot``."""
-        return creation.replaced_snapshot(self.access, relation)
+        return creation.replaced_snapshot(self.access, relation, maker)
 
     def creation_marks(self, relation: BaseRelation, maker: str) -> dict[str, str]:
         """Return the properties by which one is known that is made so by the run with this id."""

@@ -12,7 +12,6 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot
 
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.evolution.names import fold
@@ -77,25 +76,48 @@ def is_to_be_made(access: CatalogAccess, relation: BaseRelation) -> bool:
     return is_unfilled(table) and _remove(access, relation, table)
 
 
-def replaced_snapshot(access: CatalogAccess, relation: BaseRelation) -> int | None:
-    """Return the last snapshot of what was in a table before its rows replaced that; None if nothing was.
+def replaced_snapshot(access: CatalogAccess, relation: BaseRelation, maker: str) -> int | None:
+    """Return the last snapshot that readers saw in a table before its rows replaced that; None if none was.
 
     A replacement is one of the table that its statement has met: others may have made the empty one anew, and
-    filled it, since.
+    filled it, since. Which snapshots readers saw, and which run has set the table's properties then, its
+    metadata files say: there are branches that were never published, and a third run may have replaced ours.
+
+    Args:
+        access: the catalog.
+        relation: the table.
+        maker: the id of the run that has replaced the empty one.
     """
     table = access.find(relation)
-    head = table.current_snapshot() if table is not None else None
-    if table is None or head is None:
+    if table is None:
         return None
-    known = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    files = [read(table, entry) or {} for entry in table.metadata.metadata_log]
+    files.append(table.metadata.model_dump(mode="json", by_alias=True))
+    name = _name(table.name())
+    parents = {
+        snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id")
+        for file in files
+        for snapshot in file.get("snapshots") or ()
+    }
 
-    def first(snapshot: Snapshot) -> int:
-        while snapshot.parent_snapshot_id in known:
-            snapshot = known[snapshot.parent_snapshot_id]
-        return snapshot.snapshot_id
+    def first(snapshot_id: int) -> int:
+        while parents.get(snapshot_id) in parents:
+            snapshot_id = parents[snapshot_id]
+        return snapshot_id
 
-    others = [each for each in known.values() if first(each) != first(head)]
-    return max(others, key=lambda each: each.timestamp_ms).snapshot_id if others else None
+    previous: int | None = None
+    begun: list[int | None] = []
+    begun_by_maker: list[int | None] = []
+    for file in files:
+        head: int = file.get("current-snapshot-id") or -1
+        if head not in parents:
+            continue
+        if previous is None or first(head) != first(previous):
+            begun.append(previous)
+            if file.get("properties", {}).get(CREATED_EMPTY) == f"{maker} {name}":
+                begun_by_maker.append(previous)
+        previous = head
+    return next(reversed(begun_by_maker or begun), None)
 
 
 def remove_unfilled(access: CatalogAccess, relation: BaseRelation, maker: str) -> None:

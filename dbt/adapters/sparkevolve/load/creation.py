@@ -64,9 +64,9 @@ class Creation:
         """
         if relation not in self._node.made_empty:
             return
-        replaced = self._catalog.replaced_snapshot(relation)
+        replaced = self._catalog.replaced_snapshot(relation, get_invocation_id())
         if replaced is not None:
-            name = f"{relation.schema}.{relation.identifier}"
+            name = str(relation.include(database=False))
             raise FirstRunReplacedError(str(relation), self._catalog.name, name, replaced)
 
     def stage(self, relation: SparkEvolveRelation, query: str, properties: Mapping[str, str]) -> None:
