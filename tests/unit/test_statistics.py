@@ -4,6 +4,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
+from pyiceberg.table.update import RemoveSnapshotsUpdate
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 
 from dbt.adapters.sparkevolve.iceberg.statistics import STATISTICS, last_change, statistics
@@ -147,3 +148,22 @@ def test_what_spark_says_of_a_commit_without_rows(table: Table) -> None:
 def test_a_time_that_no_calendar_has(table: Table) -> None:
     late = snapshot(1, Operation.APPEND).model_copy(update={"timestamp_ms": NOON * 1000})
     assert "last_modified" not in values(with_snapshots(table, [late], 1))
+
+
+@pytest.mark.parametrize("is_emptied", [False, True])
+def test_the_first_number_of_an_upgraded_table_is_not_its_first_commit(
+    make_table: MakeTable, other: Catalog, is_emptied: bool
+) -> None:
+    make_table(columns("id int"), [{"id": 1}], properties={"format-version": "1"})
+    table = other.load_table("db.t")
+    if is_emptied:
+        table.delete("id = 1")
+    with table.transaction() as change:
+        change.upgrade_table_version(2)
+    append(table, [])
+    head = other.load_table("db.t").metadata.snapshots[-1]
+    assert (head.sequence_number, last_change(other.load_table("db.t"))) != (1, None)
+    gone = [s.snapshot_id for s in other.load_table("db.t").metadata.snapshots[:-1]]
+    other.commit_table(other.load_table("db.t"), (), (RemoveSnapshotsUpdate(snapshot_ids=gone),))
+    # The oldest commit that is known bounds it from above.
+    assert last_change(other.load_table("db.t")) == head.timestamp_ms

@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -60,24 +60,24 @@ class Made:
         parent_id: the id of the one before it; None if there was none, or it is not known.
         picked_from: the id of the one whose changes it has made once more, as text; None if it made its own.
         is_first: whether it is known that there was none before it.
+        is_number_one: whether its number says so, unless the table had format version 1 before.
     """
 
     snapshot_id: int
     parent_id: int | None = None
     picked_from: str | None = None
     is_first: bool = False
+    is_number_one: bool = False
 
     @classmethod
     def of(cls, snapshot: Mapping[str, Any], *, is_new: bool = False) -> "Made":
         """Return what a metadata file says, with whether the one before it had no such snapshot."""
         parent_id = snapshot.get("parent-snapshot-id")
         summary = snapshot.get("summary") or {}
-        # Before the table got its format version 2, snapshots had no numbers: the first with one need not be
-        # the first. Then it has files of before, or has removed them.
         is_number_one = snapshot.get("sequence-number") == 1 and _has_only_its_own(summary)
-        is_first = parent_id is None and (is_new or is_number_one)
+        is_first = parent_id is None and is_new
         source = summary.get(_SOURCE)
-        return cls(snapshot["snapshot-id"], parent_id, source, is_first)
+        return cls(snapshot["snapshot-id"], parent_id, source, is_first, is_number_one)
 
 
 def _has_only_its_own(summary: Mapping[str, Any]) -> bool:
@@ -85,6 +85,20 @@ def _has_only_its_own(summary: Mapping[str, Any]) -> bool:
     total = summary.get("total-data-files")
     is_own = total is not None and total == summary.get("added-data-files", "0")
     return is_own and summary.get("deleted-data-files", "0") == "0"
+
+
+def may_have_been_upgraded(table: Table) -> bool:
+    """Tell whether a table may have had format version 1, in which snapshots had no numbers.
+
+    The first one with a number need not be the first then: it may have files of before, have removed them, or
+    come after a DELETE of all rows. The oldest metadata file that the table lists tells. Where that list was
+    cut since, only the files of the snapshot itself do.
+    """
+    if table.metadata.format_version == 1:
+        return True
+    log = table.metadata.metadata_log
+    oldest = read(table, log[0]) if log else {"format-version": table.metadata.format_version}
+    return oldest is None or oldest.get("format-version", 1) == 1
 
 
 def ancestors(table: Table, head: int | None) -> Iterator[Made | None]:
@@ -101,6 +115,8 @@ def ancestors(table: Table, head: int | None) -> Iterator[Made | None]:
     is_complete = False
     while head is not None:
         made = known.get(head, Made(head))
+        if made.parent_id is None and made.is_number_one and not made.is_first:
+            made = replace(made, is_first=not may_have_been_upgraded(table))
         if made.parent_id is None and not made.is_first and not is_complete:
             known, is_complete = _all_known(table), True
             made = known.get(head, made)

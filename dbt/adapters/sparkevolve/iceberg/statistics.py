@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 
 from dbt.adapters.sparkevolve.iceberg.base import changes_files, partitions
+from dbt.adapters.sparkevolve.iceberg.older_metadata import may_have_been_upgraded
 from dbt.adapters.sparkevolve.times import iso_of
 
 # The names of all that there can be, in the order in which they are shown.
@@ -19,7 +20,7 @@ STATISTICS = (
     *("snapshots", "partitioned_by", "format_version"),
 )
 
-# The sequence number of a table's first commit. In format version 1 all have 0.
+# The sequence number of a table's first commit, unless it was upgraded: in format version 1 all have 0.
 _FIRST = 1
 
 
@@ -104,12 +105,19 @@ def last_change(table: Table) -> int | None:
     while snapshot is not None and _keeps_rows(snapshot):
         if snapshot.parent_snapshot_id is None:
             # Nothing has been before the first commit of all. A table that was replaced begins again as well.
-            return None if snapshot.sequence_number == _FIRST else snapshot.timestamp_ms
+            return None if _is_first(table, snapshot) else snapshot.timestamp_ms
         before = table.snapshot_by_id(snapshot.parent_snapshot_id)
         if before is None:
             break
         snapshot = before
     return None if snapshot is None else snapshot.timestamp_ms
+
+
+def _is_first(table: Table, snapshot: Snapshot) -> bool:
+    """Tell whether a snapshot that has kept the rows there were is the first one of all, and so has none."""
+    summary = snapshot.summary.additional_properties if snapshot.summary is not None else {}
+    is_empty = not _number(summary, "total-data-files")
+    return snapshot.sequence_number == _FIRST and is_empty and not may_have_been_upgraded(table)
 
 
 def _keeps_rows(snapshot: Snapshot) -> bool:
