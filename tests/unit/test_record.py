@@ -179,3 +179,26 @@ def test_what_was_looked_at_counts_until_a_schema_is_recorded_after_it() -> None
     assert record.known_schema_id(dict([record.looked_at({}, 2)])) == 2
     for spoiled in ("[]", "{", "1", '{"schema": "x", "after": 12}', '{"schema": 1}'):
         assert record.known_schema_id(recorded | {"sparkevolve.looked-at": spoiled}) == 12
+
+
+def test_a_schema_that_got_another_number_is_the_one_after_which_was_looked() -> None:
+    """Spark makes some commits, and numbers their schemas."""
+    entry = record.restored({}, 7, "`n`", "run 1", "")
+    values = {"other": "x", **entry, **dict([record.looked_at(entry, 3)])}
+    assert record.known_schema_id(values) == 3
+    renumbered = record.renumbered(values, 7, 9)
+    assert renumbered.keys() == {"other", "sparkevolve.schema.9", "sparkevolve.looked-at"}
+    assert record.known_schema_id(renumbered) == 3
+
+
+def test_what_others_have_changed_since_is_told_after_a_commit_on_top_of_it() -> None:
+    schemas = [Schema(schema_id=number) for number in range(4)]
+    recorded = {"sparkevolve.schema.1": "{}", "sparkevolve.schema.3": "{}"}
+    assert record.untold({}, schemas, 0) is None
+    assert record.untold(recorded, schemas, 3) is None
+    assert record.untold(recorded, schemas, 2) is None, "it is not recorded either"
+    # Others have gone back, or a restore was recorded before all was told.
+    assert record.untold(recorded, schemas, 1) == 3
+    looked = recorded | dict([record.looked_at(recorded, 0)])
+    assert record.untold(looked, schemas, 3) == 0
+    assert record.untold(looked, schemas[1:], 3) is None

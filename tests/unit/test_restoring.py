@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restor
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.restore import Files, Restored
+from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_docs
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import answering, append, columns, relation
 
@@ -117,6 +118,13 @@ def test_what_others_have_done_to_another_name_is_still_to_be_told(
     restore(lake)
     after = table_facts(other.load_table("db.t")).taken_names
     assert [(taken.path, taken.field_id, taken.old_field_id) for taken in after] == [(("n",), 4, 3)]
+    # So it is if a run describes the columns before it looks.
+    commit_docs(other.load_table("db.t"), None, {"id": "the key"}, "run-2")
+    described = other.load_table("db.t")
+    assert table_facts(described).taken_names == after
+    newest = max(record.read(described.properties).items())
+    assert newest[0] == described.metadata.current_schema_id
+    assert newest[1].invocation_id == "run-2"
 
 
 def test_an_answer_that_was_lost_and_a_writer_that_was_faster(

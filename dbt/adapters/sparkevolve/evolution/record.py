@@ -101,7 +101,13 @@ def new_properties(
 def renumbered(properties: Mapping[str, str], schema_id: int, actual_id: int) -> dict[str, str]:
     """Return properties in which the entry of a schema is that of the id which the schema has got instead."""
     planned, actual = f"{PREFIX}{schema_id}", f"{PREFIX}{actual_id}"
-    return {actual if name == planned else name: value for name, value in properties.items()}
+    found = {actual if name == planned else name: value for name, value in properties.items()}
+    if actual in found and LOOKED_AT in found:
+        # It says after which entry it was made: otherwise it counts no more.
+        looked = json.loads(found[LOOKED_AT])
+        ids = {key: actual_id if value == schema_id else value for key, value in looked.items()}
+        found[LOOKED_AT] = json.dumps(ids, sort_keys=True)
+    return found
 
 
 def restored(
@@ -234,6 +240,24 @@ def is_known(properties: Mapping[str, str], schemas: Iterable[Schema], schema_id
         # Whoever has made the table has given the names.
         known = min(schema.schema_id for schema in listed)
     return schema_id == known or schema_id in read_with_replaced(properties, listed)
+
+
+def untold(properties: Mapping[str, str], schemas: Iterable[Schema], schema_id: int) -> int | None:
+    """Return the id of the schema up to which all is told, if others have changed a known one since.
+
+    Such as one that a restore has made, or an older one that others have gone back to. What records a commit
+    on top of it says that it was made after that schema, and nothing of the time between is lost.
+
+    Args:
+        properties: the table's.
+        schemas: all of the table.
+        schema_id: the current one's.
+    """
+    listed = list(schemas)
+    known = known_schema_id(properties)
+    if known is None or schema_id == known or schema_id not in read(properties):
+        return None
+    return known if any(schema.schema_id == known for schema in listed) else None
 
 
 def _newest(properties: Mapping[str, str]) -> int | None:

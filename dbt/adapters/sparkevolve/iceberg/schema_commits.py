@@ -116,13 +116,18 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str], invo
                 for name, doc in docs.items():
                     update.update_column((name,), doc=doc)
             # Otherwise what others have changed before would pass for what a run has seen.
-            if record.is_known(table.properties, table.metadata.schemas, table.metadata.current_schema_id):
+            now = (table.properties, table.metadata.schemas, table.metadata.current_schema_id)
+            if record.is_known(*now):
                 changes = [SetDoc((name,), doc) for name, doc in docs.items()]
-                _record(
-                    table,
-                    transaction,
-                    lambda schema_id, at: record.new_properties(schema_id, changes, invocation_id, at, ""),
-                )
+                untold = record.untold(*now)
+
+                def properties(schema_id: int, at: str) -> dict[str, str]:
+                    entry = record.new_properties(schema_id, changes, invocation_id, at, "")
+                    if untold is None:
+                        return entry
+                    return entry | dict([record.looked_at({**table.properties, **entry}, untold)])
+
+                _record(table, transaction, properties)
         if comment is not None:
             transaction.set_properties({COMMENT_PROPERTY: comment})
 
