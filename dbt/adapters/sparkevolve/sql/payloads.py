@@ -26,21 +26,31 @@ from pyiceberg.types import (
     TimestampType,
 )
 
-from dbt.adapters.sparkevolve.evolution.conversions import decimal_text
 from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
-from dbt.adapters.sparkevolve.evolution.types import VariantType
+from dbt.adapters.sparkevolve.evolution.types import VariantType, children
 
-# What a value is marked with in front that stands in JSON without quotes, and a text that would be taken for
-# one of these, or for an object or a list. JSON has neither character but as these escapes.
+# What a value is marked with in front that stands in JSON without quotes, and one that is a text. JSON has
+# neither character but as these escapes.
 _BARE, _TEXT = "char(2)", "char(1)"
-_LIKE_MARKED = [string_literal(f'"{begin}') for begin in ("{", "[", r"\u0001", r"\u0002")]
 _TEXT_IN_JSON = string_literal(r'"\u0001')
 _BARE_IN_JSON = string_literal(r'"\\u0002$1"')
 # A text in JSON, or what is between two; the quantifiers are such that Java needs no stack for a long one.
 _TOKENS = string_literal(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^"]+')
-_VALUE = string_literal("(-?[0-9]+(?:[.][0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false)")
+# A number is as JSON has it, so that what only looks like one stays what Spark finds no JSON in; so does one
+# in the place of a name.
+_VALUE = string_literal(r"(-?(?:0|[1-9][0-9]*+)(?:[.][0-9]++)?+(?:[eE][-+]?[0-9]++)?+|true|false)(?!\s*:)")
 _COLON = string_literal(r"^\s*:")
 _OBJECT, _LIST = "'map<string,string>'", "'array<string>'"
+# What Spark reads as JSON and JSON has not. All else of that kind is off unless one turns it on.
+_STRICT = "map('allowSingleQuotes', 'false', 'allowNonNumericNumbers', 'false')"
+# Spark reads the first value of a text, and not what follows. So a letter is read as the first member of an
+# object, whose second one no letter can have: a text of it would be marked with another character.
+_BEFORE, _AFTER, _END = string_literal('{"letter":'), string_literal(r',"end":"\u0002end"}'), "'end'"
+# The text of a number that Spark writes for a decimal and for no double: without a point, with a zero at its
+# end, or with more digits than a double has.
+_OF_DECIMAL = string_literal(r"^-?[0-9](?:[.](?:[0-9]+0|[0-9]{17,}))?[eE]-")
+# Exponents with which it writes both. A decimal has none of those between, and no lower ones.
+_OF_BOTH = string_literal(r"[eE]-(?:[7-9]|[12][0-9]|3[0-8])$")
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
 
 
@@ -81,9 +91,16 @@ def _inside(type_: IcebergType) -> IcebergType | None:
 def members(json: str) -> str:
     """Return the SQL of the members of a letter's JSON, as a map of texts; NULL if it is no object.
 
-    A member that is an object or a list is the text of that.
+    A member that is an object or a list is the text of that. It is NULL, too, for what Spark takes for JSON
+    and is none: other quotes, words for numbers, or anything that follows the object.
     """
-    return f"from_json({_marked(json)}, {_OBJECT})"
+    whole = f"from_json(concat({_BEFORE}, {_marked(json)}, {_AFTER}), {_OBJECT}, {_STRICT})"
+    is_whole = (
+        f"map_keys(whole) = array('letter', {_END}) AND get(map_values(whole), 1) = concat({_BARE}, {_END}) "
+        "AND startswith(get(map_values(whole), 0), '{')"
+    )
+    inside = f"CASE WHEN {is_whole} THEN from_json(get(map_values(whole), 0), {_OBJECT}) END"
+    return f"transform(array({whole}), whole -> {inside})[0]"
 
 
 def _marked(json: str) -> str:
@@ -94,10 +111,9 @@ def _marked(json: str) -> str:
     """
     tokens = f"regexp_extract_all({json}, {_TOKENS}, 0)"
     is_name = f"get(tokens, place + 1) RLIKE {_COLON}"
-    is_like = " OR ".join(f"startswith(token, {begin})" for begin in _LIKE_MARKED)
     marked = (
         f"CASE WHEN NOT startswith(token, '\"') THEN regexp_replace(token, {_VALUE}, {_BARE_IN_JSON}) "
-        f"WHEN ({is_like}) AND NOT coalesce({is_name}, false) "
+        f"WHEN NOT coalesce({is_name}, false) "
         f"THEN concat({_TEXT_IN_JSON}, substring(token, 2)) ELSE token END"
     )
     found = f"transform(tokens, (token, place) -> {marked})"
@@ -174,8 +190,7 @@ def _plain(text: str, bare: str) -> str:
     """
     return (
         f"CASE WHEN startswith({text}, {_BARE}) THEN {bare} "
-        f"WHEN startswith({text}, {_TEXT}) THEN substring({text}, 2) "
-        f"WHEN left({text}, 1) IN ('{{', '[') THEN NULL ELSE {text} END"
+        f"WHEN startswith({text}, {_TEXT}) THEN substring({text}, 2) END"
     )
 
 
@@ -186,10 +201,14 @@ def _text_for(text: str, type_: IcebergType) -> str:
     """
     bare = f"substring({text}, 2)"
     if isinstance(type_, _NUMBERS):
-        written = _number(bare, type_) if not isinstance(type_, FloatType | DoubleType) else bare
+        written = bare if isinstance(type_, FloatType | DoubleType) else _number(bare)
         return _plain(text, f"CASE {bare} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {written} END")
     if isinstance(type_, BooleanType):
-        return _plain(text, f"CASE {bare} WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {bare} END")
+        number = _number(bare)
+        return _plain(text, f"CASE {number} WHEN '1' THEN 'true' WHEN '0' THEN 'false' ELSE {bare} END")
+    if isinstance(type_, StringType):
+        of_decimal = f"{bare} RLIKE {_OF_DECIMAL}"
+        return _plain(text, f"CASE WHEN {of_decimal} THEN {_digits(bare)} ELSE {bare} END")
     plain = _plain(text, bare)
     if isinstance(type_, DateType):
         return f"regexp_replace({plain}, '^([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}) 00:00:00Z?$', '$1')"
@@ -198,43 +217,107 @@ def _text_for(text: str, type_: IcebergType) -> str:
     return plain
 
 
-def _number(text: str, type_: IcebergType) -> str:
-    """Return the SQL of a number's text, without an exponent and zeros at its end where it has a fraction."""
-    scale = max(18, type_.scale) if isinstance(type_, DecimalType) else 18
-    number = decimal_text(f"TRY_CAST({text} AS decimal(38,{scale}))", scale)
-    plain = f"regexp_replace(regexp_replace({number}, '0+$', ''), '[.]$', '')"
-    is_same = f"TRY_CAST({plain} AS double) = TRY_CAST({text} AS double)"
-    is_short = f"{text} RLIKE '[.eE]' AND NOT {text} RLIKE '[.][0-9]{{{scale + 1},}}' AND {is_same}"
-    return f"CASE WHEN {is_short} THEN {plain} ELSE {text} END"
+def _digits(text: str) -> str:
+    """Return the SQL of a number's text without an exponent: the same digits, and the zeros that takes.
+
+    Nothing is calculated with the number itself, since each type of numbers would round some of them. A text
+    with more than 3 digits of an exponent is left as it is.
+    """
+    exponent = f"regexp_extract({text}, '[eE](.*)', 1)"
+    mantissa = f"regexp_replace({text}, '[eE].*|-', '')"
+    before = f"length(substring_index({mantissa}, '.', 1)) + coalesce(TRY_CAST({exponent} AS int), 0)"
+    number = f"named_struct('digits', replace({mantissa}, '.', ''), 'before', {before})"
+    digits = (
+        "concat(repeat('0', 1 - number.before), number.digits, "
+        "repeat('0', number.before - length(number.digits)))"
+    )
+    point = "greatest(1, number.before)"
+    split = f"concat(left({digits}, {point}), '.', substring({digits}, {point} + 1))"
+    plain = f"regexp_replace(regexp_replace({split}, '^0+(?=[0-9])', ''), '[.](?![0-9])', '')"
+    signed = f"concat(CASE WHEN startswith({text}, '-') THEN '-' ELSE '' END, {plain})"
+    return (
+        f"CASE WHEN {text} RLIKE '[eE][-+]?[0-9]{{4}}' THEN {text} "
+        f"ELSE transform(array({number}), number -> {signed})[0] END"
+    )
 
 
-def misfit(json: str, type_: IcebergType, depth: int = 0) -> str:
+def _number(text: str) -> str:
+    """Return the SQL of a number's text in digits, without zeros at the end of its fraction."""
+    short = f"regexp_replace({_digits(text)}, '[.]0*$|([.][0-9]*[1-9])0+$', '$1')"
+    plain = f"regexp_replace({short}, '^-0$', '0')"
+    return f"CASE WHEN {text} RLIKE '[.eE]' THEN {plain} ELSE {text} END"
+
+
+def misfit(json: str, type_: IcebergType) -> str:
     """Return the condition that marked JSON has a value of another shape than its type, which reads as NULL.
 
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
+    """
+    return _has(json, type_, 0, lambda value, _: f"left({value}, 1) IN ('{{', '[')")
+
+
+def uncertain(json: str, type_: IcebergType) -> str | None:
+    """Return the condition that marked JSON without a misfit has a number whose text nobody can tell.
+
+    Spark writes a small number in one way in the JSON, and in another one as a text if it is a decimal.
+
+    Args:
+        json: the SQL of its text.
+        type_: the type that it has in the table.
+
+    Returns:
+        The SQL, or None if there can be none, since no text is in the type.
+    """
+    if not _has_texts(type_):
+        return None
+
+    def condition(value: str, of: IcebergType) -> str:
+        if not isinstance(of, StringType):
+            return "false"
+        is_bare = f"startswith({value}, {_BARE})"
+        return f"({is_bare} AND {value} RLIKE {_OF_BOTH} AND NOT substring({value}, 2) RLIKE {_OF_DECIMAL})"
+
+    return _has(json, type_, 0, condition)
+
+
+def _has_texts(type_: IcebergType) -> bool:
+    """Tell whether a type is or has texts, but for the keys of a map."""
+    if isinstance(type_, MapType):
+        return _has_texts(type_.value_type)
+    return isinstance(type_, StringType) or any(_has_texts(f.field_type) for f in children(type_))
+
+
+def _has(json: str, type_: IcebergType, depth: int, condition: Callable[[str, IcebergType], str]) -> str:
+    """Return the condition that marked JSON has another shape than its type, or a value of a condition.
+
+    Args:
+        json: the SQL of its text.
+        type_: the type that it has in the table.
         depth: how many values it is in.
+        condition: returns the condition, of the SQL of a value that is not to be nested, and of its type.
     """
     if type_.is_primitive:
-        return f"left({json}, 1) IN ('{{', '[')"
+        return condition(json, type_)
     item = f"item_{depth}"
     if isinstance(type_, ListType):
         found = f"from_json({json}, {_LIST})"
         is_other = f"json_array_length({json}) IS NULL OR {found} IS NULL"
-        inside = f"exists({found}, {item} -> {misfit(item, type_.element_type, depth + 1)})"
+        inside = f"exists({found}, {item} -> {_has(item, type_.element_type, depth + 1, condition)})"
         return f"({json} IS NOT NULL AND ({is_other} OR {inside}))"
     entries = f"fields_{depth}"
     if isinstance(type_, MapType):
         keys = f"transform({entries}, {item} -> {item}.key)"
         conditions = [
             f"size({entries}) > size(array_distinct({keys}))",
-            f"exists({entries}, {item} -> {misfit(f'{item}.value', type_.value_type, depth + 1)})",
+            f"exists({entries}, {item} -> {_has(f'{item}.value', type_.value_type, depth + 1, condition)})",
         ]
     else:
         assert isinstance(type_, StructType)
         conditions = [
-            misfit(value_of(entries, _is_named(f, type_)), f.field_type, depth + 1) for f in type_.fields
+            _has(value_of(entries, _is_named(f, type_)), f.field_type, depth + 1, condition)
+            for f in type_.fields
         ]
     found = f"array(map_entries(from_json({json}, {_OBJECT})))"
     is_other = f"json_object_keys({json}) IS NULL OR "

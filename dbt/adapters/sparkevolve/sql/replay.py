@@ -149,6 +149,18 @@ class Column:
             return reason, f"{self._text} IS NOT NULL AND {self.value} IS NULL"
         return reason, payloads.misfit(self._text, self.type)
 
+    @property
+    def uncertain(self) -> tuple[str, str] | None:
+        """Why the text of a number in it is not known, and the condition of that; None if it always is."""
+        condition = payloads.uncertain(self._text, self.type) if read_as(self.type) else None
+        if condition is None:
+            return None
+        reason = (
+            f"{path_text((self.name,))}: a small number has one text as a decimal and another one as a "
+            "double, and JSON does not tell which it was: put its text into the payload, in quotes"
+        )
+        return reason, condition
+
     def same(self, value: str) -> list[str]:
         """Return the SQL of what two letters have in common whose values are the same to the table.
 
@@ -203,7 +215,8 @@ def read_back(
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
-    cases += [(string_literal(reason), condition) for reason, condition in (c.problem for c in columns)]
+    found = [*(c.problem for c in columns), *(c.uncertain for c in columns)]
+    cases += [(string_literal(reason), condition) for reason, condition in filter(None, found)]
     problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
     places = ", ".join(f"CASE WHEN {column.is_absent} THEN '{n}' END" for n, column in enumerate(columns))
