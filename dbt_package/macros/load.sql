@@ -263,10 +263,16 @@
    stores. To Spark such a column is a string like any other, but for filters by what is no uuid: Iceberg's reader takes
    them over if the column is a string, and cannot if it is a uuid. What cannot be told counts as a string. #}
 {% macro compare_uuids(target, table, plan, batch) %}
-  {% set known = sparkevolve.siblings(table.fields) %}
-  {% for column in plan.columns if column.name | lower in batch.odd_uuids and column.name | lower in known %}
-    {% if known[column.name | lower].type.text == 'string' and column.projection.kind == 'keep' %}
-      {% set name, lowest, lines = sparkevolve.quote(column.name), '00000000-0000-0000-0000-000000000000', [] %}
+  {% set known, old_names = sparkevolve.siblings(table.fields), {} %}
+  {# The table is asked before this run renames anything in it. #}
+  {% for change in plan.changes if change.verb == 'renamed' and change.path.names | length == 1 %}
+    {% do old_names.update({change.new_name | lower: change.path.names[0]}) %}
+  {% endfor %}
+  {% for column in plan.columns if column.name | lower in batch.odd_uuids %}
+    {% set old_name = old_names.get(column.name | lower, column.name) %}
+    {% set is_string = old_name | lower in known and known[old_name | lower].type.text == 'string' %}
+    {% if is_string and column.projection.kind == 'keep' %}
+      {% set name, lowest, lines = sparkevolve.quote(old_name), '00000000-0000-0000-0000-000000000000', [] %}
       {% for row in sparkevolve.rows(
         'explain select * from ' ~ target ~ ' where ' ~ name ~ " >= '" ~ lowest ~ "' and " ~ name ~ " <= 'no uuid'"
       ) %}
@@ -274,7 +280,7 @@
       {% endfor %}
       {% set filters = modules.re.search('filters=([^\n]*)', lines | join('\n')) %}
       {% if filters and lowest in filters.group(1) and 'no uuid' not in filters.group(1) %}
-        {% do column.update({'projection': {'kind': 'uuid', 'path': name}}) %}
+        {% do column.update({'projection': {'kind': 'uuid', 'path': sparkevolve.quote(column.name)}}) %}
       {% endif %}
     {% endif %}
   {% endfor %}

@@ -21,7 +21,7 @@ from dbt.adapters.sparkevolve.sql.alterations import alter_columns
 from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from dbt.adapters.sparkevolve.sql.storable import storable_query
 from tests.unit.helpers import array, columns, mapping, struct
-from tests.unit.package_macros import PURE, as_macros_see, normal
+from tests.unit.package_macros import PURE, PackageMacros, as_macros_see, normal
 from tests.unit.strategies import NAMES, loads, nested_loads, rule
 from tests.unit.test_package_plan import as_mapping, seen_by_spark
 from tests.unit.test_package_types import SPARK_TYPES, as_dict
@@ -44,6 +44,42 @@ def both_columns(table: Schema, batch: Schema) -> tuple[tuple[ProjectedColumn, .
 def test_a_uuid_is_written_as_the_adapter_does(path: str) -> None:
     by_package = PURE.render_projection({"kind": "uuid", "path": path}, "S.`u`")
     assert by_package == normal(AsUuid(path).render("S.`u`"))
+
+
+@pytest.mark.parametrize(
+    ("renames", "batch", "asked", "name"),
+    [
+        ({}, "id", "id", "id"),
+        ({}, "ID", "id", "id"),
+        # The table is asked before it is changed.
+        ({"id": "order_id"}, "order_id", "id", "order_id"),
+        ({"id": "order_id"}, "Order_ID", "id", "order_id"),
+        ({}, "other", None, "other"),
+    ],
+)
+def test_a_key_that_is_a_uuid_in_the_table_is_compared_as_one(
+    renames: dict[str, str], batch: str, asked: str | None, name: str
+) -> None:
+    table = Schema(NestedField(1, "id", STRING), NestedField(2, "v", INT))
+    plan = PURE.plan_evolution(
+        as_macros_see(table.fields),
+        as_macros_see([NestedField(1, batch, STRING), NestedField(2, "v", INT)]),
+        as_mapping(Policy(renames=renames, unique_key=(batch,)), table),
+    )
+    sent: list[str] = []
+    lowest = "00000000-0000-0000-0000-000000000000"
+
+    class Answering(PackageMacros):
+        def rows(self, sql: str) -> list[list[str]]:
+            sent.append(sql)
+            return [[f"BatchScan t[id] [filters=id IS NOT NULL, id >= '{lowest}', groupedBy=]"]]
+
+    loaded = {"odd_uuids": [batch.lower()]}
+    Answering().compare_uuids("s.t", {"fields": as_macros_see(table.fields)}, plan, loaded)
+    explained = f"explain select * from s.t where `{asked}` >= '{lowest}' and `{asked}` <= 'no uuid'"
+    assert sent == ([explained] if asked else [])
+    (column,) = (c for c in plan["columns"] if c["name"] == name)
+    assert column["projection"] == ({"kind": "uuid", "path": f"`{name}`"} if asked else {"kind": "keep"})
 
 
 @st.composite
