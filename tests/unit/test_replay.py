@@ -98,38 +98,57 @@ def test_what_goes_into_one_commit_has_a_bound() -> None:
     database.executemany("insert into letters values (?, ?, ?)", rows)
     names = ("loadedAt", "key", *(f"sparkevolve_letter_{end}" for end in ("rows", "before", "turn")))
     listed = ", ".join(f"`{name}`" for name in names)
-    found = database.execute(
-        f"select {listed} from ({replay.counted_letters('select * from letters', '`key`')})"
-    ).fetchall()
+    counted = f"({replay.counted_letters('select * from letters', '`key`')})"
+    found = database.execute(f"select {listed}, {replay.chunk_number()} from {counted}").fetchall()
     assert len(found) == len(rows)
     of_group: dict[tuple[int, str], set[tuple[int, ...]]] = {}
-    for at, key, *placed in found:
+    for at, key, *placed, _ in found:
         of_group.setdefault((at, key), set()).add(tuple(placed))
     # All letters of one key and time are counted, and have one place.
     assert {group: [(size, turn) for size, _, turn in places] for group, places in of_group.items()} == {
         (at, key): [(size, at)] for at in (1, 2) for key, size in numbers
     }
-    chunks = Counter(
-        before // replay.CHUNK_SIZE for _, _, size, before, _ in found if size <= replay.MOST_TOGETHER
-    )
-    assert max(chunks.values()) < replay.MOST_TOGETHER + replay.CHUNK_SIZE
-    assert sum(chunks.values()) == len(rows) - 2 * 10_001
+    chunks: dict[int, Counter[tuple[int, str]]] = {}
+    for at, key, *_, chunk in found:
+        chunks.setdefault(chunk, Counter())[at, key] += 1
+    # Each key is in one chunk as a whole, and is alone there or shares it with a few.
+    assert sum(map(len, chunks.values())) == len(of_group)
+    assert all(len(keys) == 1 or keys.total() <= replay.CHUNK_SIZE for keys in chunks.values())
     # Of what was written later nothing goes in before.
-    of_first = max(before for at, _, _, before, _ in found if at == 1)
-    assert all(before > of_first for at, _, _, before, _ in found if at == 2)
+    of_first = max(before for at, _, _, before, *_ in found if at == 1)
+    assert all(before > of_first for at, _, _, before, *_ in found if at == 2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "taken"),
+    [
+        (1, ["1a", "1a"]),
+        (2, ["1a", "1a"]),
+        (4, ["1a", "1a", "1b"]),
+        (6, ["1a", "1a", "1b", "1c", "1c", "1c"]),
+    ],
+)
+def test_a_limit_parts_no_key_and_holds_but_for_the_first(limit: int, taken: list[str]) -> None:
+    database = sqlite3.connect(":memory:")
+    database.execute(f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text)")
+    rows = [(2, "00", "d"), *((1, f"{n}{key}", key) for n, key in enumerate("abcacc"))]
+    database.executemany("insert into letters values (?, ?, ?)", rows)
+    counted = f"({replay.counted_letters('select * from letters', '`key`')})"
+    query = f"select `loadedAt` || `key` from {counted} where {replay.is_within(limit)}"
+    assert sorted(row[0] for row in database.execute(query)) == taken
 
 
 def test_more_letters_of_a_key_stay() -> None:
     column = replay.Column("id", IntegerType(), ("id",))
 
-    def query(*key: replay.Column) -> str:
+    def query(*key: replay.Column, limit: int | None = None) -> str:
         return replay.read_back(
             "`t_dlt`",
             [column],
             key=key,
             model="t",
             conditions=[],
-            limit=None,
+            limit=limit,
             newest_only=False,
             known_only=False,
         )
@@ -142,4 +161,6 @@ def test_more_letters_of_a_key_stay() -> None:
     # Rows that are added have nothing to go in together with.
     assert "10000" not in query()
     for text in (query(column), query()):
-        assert "`sparkevolve_letter_before` DIV 500 AS bigint) AS `sparkevolve_letter_chunk`" in text
+        assert f"{replay.chunk_number()} AS bigint) AS `sparkevolve_letter_chunk`" in text
+        assert text.endswith(") AS `counted`")
+    assert query(limit=7).endswith(f") AS `counted`\nWHERE {replay.is_within(7)}")

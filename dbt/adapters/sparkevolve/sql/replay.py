@@ -197,8 +197,7 @@ def read_back(
         key: those of them by which rows are replaced; none if rows are added.
         model: the model's name.
         conditions: which of them.
-        limit: how many at the most, the oldest ones first, but all rows of a key that were written at one
-            time; None for all.
+        limit: see ``is_within``; None for all of them.
         newest_only: whether a letter is left where it is if another one of its key is newer.
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
     """
@@ -241,11 +240,11 @@ def read_back(
         f"FROM (\nSELECT {of_key}\nFROM (\n{read}\n) AS `read`\n) AS `keyed`"
     )
     counted = counted_letters(f"SELECT * FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}", same_key)
-    few = "" if limit is None else f"\nWHERE {quote(_FIRST)} <= {limit}"
+    few = "" if limit is None else f"\nWHERE {is_within(limit)}"
     turn = "0" if newest_only or not key else f"{quote(_TURN)} * {_TURNS}"
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
-        f"  CAST({turn} + {quote(_BEFORE)} DIV {CHUNK_SIZE} AS bigint) AS {quote(CHUNK)},\n"
+        f"  CAST({turn} + {chunk_number()} AS bigint) AS {quote(CHUNK)},\n"
         f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
         f"  {unknown} AS {quote(UNKNOWN)},\n"
         f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{counted}\n) AS `counted`{few}"
@@ -274,6 +273,25 @@ def counted_letters(letters: str, same_key: str) -> str:
         f"SELECT *, count(*) OVER (ORDER BY {quote(_FIRST)}) - {quote(_ROWS)} AS {quote(_BEFORE)}\n"
         f"FROM (\n{together}\n) AS `together`"
     )
+
+
+def chunk_number() -> str:
+    """Return the SQL of the number of the chunk that a counted letter goes into.
+
+    A chunk has as many letters as it may, at the most, or those of one key and one time. So one of these that
+    does not fit between two multiples of that is a chunk of its own.
+    """
+    before = f"{quote(_BEFORE)} % {CHUNK_SIZE}"
+    goes_beyond = f"{before} + {quote(_ROWS)} > {CHUNK_SIZE}"
+    return f"{quote(_BEFORE)} - {before} + CASE WHEN {goes_beyond} THEN 1 ELSE 0 END"
+
+
+def is_within(limit: int) -> str:
+    """Return the condition that a counted letter is one of the oldest ones, so many at the most.
+
+    The letters of a key and a time are not parted, so there are more if the very first ones are more.
+    """
+    return f"{quote(_BEFORE)} + {quote(_ROWS)} <= {limit} OR {quote(_BEFORE)} = 0"
 
 
 def _listed(lists: Sequence[str]) -> str:
