@@ -169,6 +169,14 @@ def test_a_statement_that_is_too_long_is_cancelled(connected: Connected) -> None
     assert server.calls[-1] == "CancelOperation"
 
 
+def test_a_statement_that_somebody_else_has_stopped_may_have_committed(connected: Connected) -> None:
+    server, handle, _ = connected()
+    threading.Timer(0.3, lambda: server.CancelOperation(None)).start()
+    with within(4), pytest.raises(StatementError, match="ended in the state CANCELED_STATE") as raised:
+        handle.execute("select endless")
+    assert may_have_taken_effect(raised.value)
+
+
 def test_a_silent_server_is_not_waited_for_when_a_long_statement_is_cancelled(connected: Connected) -> None:
     _, handle, _ = connected("CancelOperation", query_timeout=1)
     with within(4), pytest.raises(StatementError, match="The statement ran longer than 1 s"):
