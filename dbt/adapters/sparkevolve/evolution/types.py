@@ -257,6 +257,8 @@ def fields_within(iceberg_type: IcebergType) -> Iterator[tuple[Path, NestedField
 
 def may_be_cast(source: IcebergType, target: IcebergType) -> bool:
     """Tell whether some values of a type come through a CAST to another one, as the values they are."""
+    if not (has_spark_type(source) and has_spark_type(target)):
+        return False
     one, other = (_family(spark_type(type_)) for type_ in (source, target))
     return {one, other} in _CASTS or (one == other and one in ("number", "time"))
 
