@@ -52,6 +52,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.spark.session_errors import translated
 from dbt.adapters.sparkevolve.spark.sql_settings import whole_plans
 from dbt.adapters.sparkevolve.sql.audit_queries import count_violations, loaded_rows, some_violations
 from dbt.adapters.sparkevolve.sql.batch_queries import repeated_keys
@@ -710,6 +711,8 @@ def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
 # Statements that fail, and connections that are lost
 
 
+UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
+NO_ANSWER = "org.apache.iceberg.exceptions.RESTException: Error occurred while processing POST request"
 LOST = ConnectionLostError("a statement", "BrokenPipeError")
 
 
@@ -895,13 +898,25 @@ def test_another_error_of_a_merge_is_told_as_it_is(run: Run, start: Start) -> No
     [
         (stopped("INSERT"), True),
         (StatementError("The statement ran longer than 1 s", "INSERT", is_fate_unknown=True), True),
-        (StatementError("org.apache.iceberg.exceptions.CommitStateUnknownException: no", "INSERT"), True),
+        (translated(Exception(f"{UNKNOWN}: no"), "INSERT"), True),
+        (translated(Exception("[WRITE] aborted\nCaused by: " + UNKNOWN + ": no"), "INSERT"), True),
+        (translated(Exception("[WRITE] aborted\nCaused by: " + NO_ANSWER), "INSERT"), True),
         (SessionEndedError("INSERT", "killed"), True),
         (LOST, True),
         (RunCancelledError("This statement was not sent: INSERT", is_unsent=True), False),
         (StatementError("[DIVIDE_BY_ZERO]", "INSERT"), False),
     ],
-    ids=["stopped", "timed out", "unknown", "ended", "lost", "not sent", "refused"],
+    ids=[
+        "stopped",
+        "timed out",
+        "unknown",
+        "caused",
+        "no answer",
+        "ended",
+        "lost",
+        "not sent",
+        "refused",
+    ],
 )
 @pytest.mark.parametrize("step", [0, 1])
 def test_letters_stay_if_a_direct_load_may_have_committed(
@@ -913,6 +928,20 @@ def test_letters_stay_if_a_direct_load_may_have_committed(
     with pytest.raises(type(error) if step == 0 else DbtRuntimeError):
         run.runner.run_step(load, step)
     assert letters.stay is stays
+
+
+@pytest.mark.parametrize(("publish", "stays"), [("direct", [False, True]), ("branch", [False, False])])
+def test_letters_stay_once_the_rows_of_a_direct_load_are_visible(
+    run: Run, start: Start, publish: str, stays: list[bool]
+) -> None:
+    """Whatever fails then, such as resetting the session, finds the table loaded."""
+    load = start(ROW, publish=publish, unique_key="id")
+    run.node.letters = letters = Letters(TARGET, relation("t__dead_letters"), STAGED, STAGED, "t")
+    found = []
+    for step in range(2):
+        run.runner.run_step(load, step)
+        found.append(letters.stay)
+    assert found == stays
 
 
 @pytest.mark.parametrize("is_visible", [True, False])

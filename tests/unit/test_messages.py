@@ -110,6 +110,12 @@ org.apache.spark.SparkArithmeticException
 \tat org.apache.spark.sql.errors.QueryExecutionErrors$.divideByZeroError(QueryExecutionErrors.scala:203)
 """
 
+# Iceberg's client of a REST catalog, whose connection was lost after it had sent a commit.
+NO_ANSWER = (
+    "org.apache.spark.SparkException: Writing job aborted\n"
+    "Caused by: org.apache.iceberg.exceptions.RESTException: Error occurred while processing POST request"
+)
+
 CAUSE = """\
 java.lang.RuntimeException: Failed to commit
 \tat a.b.C.d(C.java:1)
@@ -353,6 +359,9 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
             messages.is_commit_unknown,
             "org.apache.iceberg.exceptions.CommitStateUnknownException: timed out",
         ),
+        (messages.is_commit_unknown, NO_ANSWER),
+        (messages.is_commit_unknown, "Caused by: UncheckedSQLException: Database Connection failed"),
+        (messages.is_commit_unknown, "Caused by: UncheckedSQLException: Database Connection timeout"),
     ],
 )
 def test_what_a_text_means(tells: Callable[[str], bool], text: str) -> None:

@@ -163,4 +163,6 @@ def test_more_letters_of_a_key_stay() -> None:
     for text in (query(column), query()):
         assert f"{replay.chunk_number()} AS bigint) AS `sparkevolve_letter_chunk`" in text
         assert text.endswith(") AS `counted`")
+    # Spark's dense_rank() is an int, and a third turn of a thousand million would be none any more.
+    assert "CAST(CAST(`sparkevolve_letter_turn` AS bigint) * 1000000000 + " in query(column)
     assert query(limit=7).endswith(f") AS `counted`\nWHERE {replay.is_within(7)}")

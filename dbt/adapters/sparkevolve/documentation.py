@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.errors import (
     ForeignCatalogError,
     FreshnessError,
     NotIcebergError,
+    RunCancelledError,
 )
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
@@ -129,7 +130,7 @@ class Documentation:
         except ForeignCatalogError as exc:
             where = f"`{exc.database}`, which the profile does not state under `catalogs:`"
             raise FreshnessError(str(relation), f"it is in the catalog {where}") from exc
-        except CatalogUnavailableError:
+        except (CatalogUnavailableError, RunCancelledError):
             raise
         except Exception as exc:
             # Such as that the file of its metadata is gone, or that one may not read it.

@@ -11,7 +11,6 @@ from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
 from dbt.adapters.sparkevolve.messages import (
     clocks_that_differ,
-    is_commit_unknown,
     is_download_failed,
     is_log_unsorted,
     is_metastore_too_new,
@@ -1149,7 +1148,7 @@ class StatementError(DbtDatabaseError):
         super().__init__("\n".join([message, *_advice(message)]))
         self.args = _cleaned(self.args)
         self.statement = statement
-        self.is_fate_unknown = is_fate_unknown or is_commit_unknown(message)
+        self.is_fate_unknown = is_fate_unknown
 
 
 def _advice(message: str) -> list[str]:

@@ -425,8 +425,11 @@ class SparkEvolveAdapter(SparkAdapter):
         if relation.is_view or not catalog.drops_with_files(relation):
             super().drop_relation(relation)  # type: ignore[no-untyped-call]
             return
-        self.cache_dropped(relation)
-        catalog.purge(relation)
+        try:
+            catalog.purge(relation)
+        finally:
+            # Not before: another thread may list the table in between, and it would stay in the cache.
+            self.cache_dropped(relation)
 
     def list_schemas(self, database: str | None) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.

@@ -210,9 +210,21 @@ def is_conflict_in_spark(message: str) -> bool:
     return _CONFLICT.search(message) is not None
 
 
+# A catalog that answered so, or none: one by REST whose connection was lost, and one in a database.
+_COMMIT_UNKNOWN = re.compile(
+    r"CommitStateUnknownException|error occurred while processing POST request"
+    r"|Database Connection (?:failed|timeout)",
+    re.IGNORECASE,
+)
+
+
 def is_commit_unknown(message: str) -> bool:
-    """Tell whether a catalog has not told whether it has made a commit (Iceberg 1.10 to 1.12)."""
-    return "CommitStateUnknownException" in message
+    """Tell whether a catalog has not told whether it has made a commit (Iceberg 1.10 to 1.12).
+
+    Args:
+        message: the whole text of the error: the names of exceptions count.
+    """
+    return _COMMIT_UNKNOWN.search(message) is not None
 
 
 def is_snapshot_gone(message: str) -> bool:

@@ -39,6 +39,13 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
         "org/apache/iceberg/exceptions/CommitStateUnknownException",
         messages.is_commit_unknown,
     ),
+    (
+        "rest/HTTPClient",
+        "Error occurred while processing %s request",
+        lambda text: messages.is_commit_unknown(text.replace("1764345600000", "POST")),
+    ),
+    ("jdbc/JdbcTableOperations", "Database Connection failed", messages.is_commit_unknown),
+    ("jdbc/JdbcTableOperations", "Database Connection timeout", messages.is_commit_unknown),
     ("TableMetadata", "[BUG] Expected sorted previous metadata log entries.", messages.is_log_unsorted),
 ]
 

@@ -296,7 +296,7 @@ class LoadRunner:
         if step == 0 and not load.goes_on_branch:
             self._note_refresh(load, None)
         try:
-            return self._steps.run(load, step)
+            answer = self._steps.run(load, step)
         except DbtRuntimeError as exc:
             if not load.goes_on_branch:
                 if may_have_taken_effect(exc):
@@ -304,6 +304,10 @@ class LoadRunner:
                 elif step == 0 and not isinstance(exc, RunCancelledError):
                     self._withdraw_note(load)
             raise
+        if not load.goes_on_branch and step == len(load.steps) - 1:
+            # The rows are visible before anything has noted it.
+            self._dead_letters.leave()
+        return answer
 
     def audit(self, load: Load) -> None:
         """Check what was loaded into the branch against the model's audits.

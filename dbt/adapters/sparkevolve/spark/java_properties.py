@@ -48,6 +48,8 @@ class JavaProperties:
         for name, value in properties.items():
             self._set(name, value)
         if ca_files:
+            # Before the store is another one: Java makes its own context when it is first asked for it.
+            self._context = self._to_java.jvm.javax.net.ssl.SSLContext.getDefault()
             for name, value in zip(_TRUST, trust(gateway, ca_files, folder), strict=True):
                 self._set(name, value)
             self._look_again()
@@ -61,7 +63,6 @@ class JavaProperties:
     def _look_again(self) -> None:
         """Have Java read its store: what has connected before, such as to download jars, has read it."""
         contexts = self._to_java.jvm.javax.net.ssl.SSLContext
-        self._context = contexts.getDefault()
         context = contexts.getInstance("TLS")
         context.init(None, None, None)
         contexts.setDefault(context)

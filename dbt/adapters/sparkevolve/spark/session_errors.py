@@ -25,7 +25,9 @@ def translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
     message, cause = _answer(exc)
     if _has_ended(message, cause):
         return SessionEndedError(sql, short_message(message) or type(cause).__name__)
-    return StatementError(short_message(message) or type(cause).__name__, sql)
+    said = short_message(message) or type(cause).__name__
+    # The short text has no longer the name of Iceberg's exception.
+    return StatementError(said, sql, is_fate_unknown=is_commit_unknown(message))
 
 
 def commit_error(exc: Exception) -> Exception:

@@ -14,7 +14,12 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.cancellation import Cancellation, stopped
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import ConnectionLostError, ProfileError, StatementError
-from dbt.adapters.sparkevolve.messages import is_result_without_columns, server_message, short_message
+from dbt.adapters.sparkevolve.messages import (
+    is_commit_unknown,
+    is_result_without_columns,
+    server_message,
+    short_message,
+)
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.bindings import literal_value
 from dbt.adapters.sparkevolve.spark.progress import PROGRESS
@@ -108,13 +113,16 @@ class ThriftHandle(PyhiveConnectionWrapper):
             raise ConnectionLostError(sql, f"{type(exc).__name__}: {exc}") from safe(exc)
         except hive.Error as exc:
             # A server that does not know a statement any more, which it has begun, says so.
-            said = short_message(server_message(exc)) or type(exc).__name__
-            raise StatementError(said, sql, is_fate_unknown=is_begun) from safe(exc)
+            text = server_message(exc)
+            said = short_message(text) or type(exc).__name__
+            is_fate_unknown = is_begun or is_commit_unknown(text)
+            raise StatementError(said, sql, is_fate_unknown=is_fate_unknown) from safe(exc)
         if status.operationState != TOperationState.FINISHED_STATE:
             state = TOperationState._VALUES_TO_NAMES.get(status.operationState, "unknown")
             message = status.errorMessage or f"The statement ended in the state {state}"
             # Somebody may have stopped it, or the server its session, after its commit.
-            is_fate_unknown = status.operationState != TOperationState.ERROR_STATE
+            was_stopped = status.operationState != TOperationState.ERROR_STATE
+            is_fate_unknown = was_stopped or is_commit_unknown(message)
             raise StatementError(short_message(message), sql, is_fate_unknown=is_fate_unknown)
 
     @contextmanager

@@ -241,7 +241,8 @@ def read_back(
     )
     counted = counted_letters(f"SELECT * FROM (\n{dated}\n) AS `dated`\nWHERE true{chosen}", same_key)
     few = "" if limit is None else f"\nWHERE {is_within(limit)}"
-    turn = "0" if newest_only or not key else f"{quote(_TURN)} * {_TURNS}"
+    # dense_rank() is an int, of which the third turn would be too large.
+    turn = "0" if newest_only or not key else f"CAST({quote(_TURN)} AS bigint) * {_TURNS}"
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
         f"  CAST({turn} + {chunk_number()} AS bigint) AS {quote(CHUNK)},\n"
