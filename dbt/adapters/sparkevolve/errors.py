@@ -900,8 +900,17 @@ class PlanRefusedError(SparkEvolveError):
         super().__init__(f"The run would be refused:{mark}{mark.join(refusals)}")
 
 
-class ColumnsDifferError(SparkEvolveError, CompilationError):
-    """Model and table have other columns, and `on_schema_change` is `fail`; a compilation error to dbt."""
+class ColumnsDifferError(SparkEvolveError):
+    """Model and table have other columns, and `on_schema_change` is `fail`.
+
+    It is shown as a compilation error, as dbt's own for this is. It is none, since dbt shows all macros that
+    have led to one.
+    """
+
+    @property
+    def type(self) -> str:
+        """What dbt calls it."""
+        return "Compilation"
 
 
 class UnplannableError(SparkEvolveError):

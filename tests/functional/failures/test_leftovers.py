@@ -11,6 +11,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
+from dbt.adapters.sparkevolve.iceberg import purge
 from dbt.adapters.sparkevolve.iceberg.staging import HOST, OWNER_PROPERTY
 from tests.functional.harness import Scenario
 
@@ -76,6 +77,8 @@ def test_a_batch_that_may_not_be_removed_fails_no_run(
         assert run.log.count(text) == 1
     with monkeypatch.context() as patch:
         patch.setattr(type(lake), "purge_table", forbid)
+        # Where it is not the catalog that deletes files.
+        patch.setattr(purge, "delete_data_files", forbid)
         run = scenario.run()
     # What this process itself has staged is not left over while it lives.
     staged.remove(LEFT)
