@@ -256,12 +256,10 @@ class Operations:
     def _missing(operation: str, argument: Argument) -> str:
         needed = [other for other in OPERATIONS[operation] if other.is_required]
         example = ", ".join(f"{other.name}: {other.example}" for other in needed)
-        what = (
-            "Name a model, snapshot or seed"
-            if argument is MODEL
-            else f"`{operation}` needs the argument `{argument.name}`"
-        )
-        return f"{what}: --args '{{{example}}}'."
+        how = f"--args '{{{example}}}'."
+        if argument is MODEL:
+            return f"Name a model, snapshot or seed: {how}"
+        return f"`{operation}` needs the argument `{argument.name}`: {how}"
 
     def node_named(self, graph: Mapping[str, Any], name: str, freezes_schema: object = False) -> NamedNode:
         """Return the node of the project that a user has named.
