@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dbt.adapters.base.impl import FreshnessResponse
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.contracts.metadata import CatalogTable, ColumnMetadata, StatsItem, TableMetadata
 from dbt_common.exceptions import DbtRuntimeError
 
@@ -29,6 +30,7 @@ from dbt.adapters.sparkevolve.iceberg.statistics import STATISTICS, last_change,
 if TYPE_CHECKING:
     import agate
 
+logger = AdapterLogger("SparkEvolve")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # Of each figure, as dbt reads it from the columns `stats:<name>:<key>`.
 _KEYS = ("label", "value", "description", "include")
@@ -74,6 +76,7 @@ class Documentation:
     def __init__(self, catalogs: Catalogs, describe: Callable[[BaseRelation], Described]) -> None:
         self._catalogs = catalogs
         self._describe = describe
+        self._unanswered: dict[BaseRelation, CatalogUnavailableError] = {}
 
     def of(self, relation: BaseRelation) -> CatalogTable:
         """Return what there is to show of a relation."""
@@ -107,13 +110,38 @@ class Documentation:
         shown.metadata.database = relation.database
         return shown
 
+    def ages(self, relations: Iterable[BaseRelation]) -> dict[BaseRelation, FreshnessResponse]:
+        """Return the ages of those tables that have one; a catalog that is away is asked once."""
+        found: dict[BaseRelation, FreshnessResponse] = {}
+        away: dict[str, CatalogUnavailableError] = {}
+        for relation in relations:
+            catalog = self._catalogs.name_of(relation.database)
+            try:
+                if catalog not in away:
+                    found[relation] = self._age(relation)
+            except CatalogUnavailableError as exc:
+                away[catalog] = exc
+            except FreshnessError as exc:
+                logger.debug(exc.msg)
+            if catalog in away:
+                self._unanswered[relation] = away[catalog].of_another()
+        return found
+
     def age(self, relation: BaseRelation) -> FreshnessResponse:
         """Return how old the rows of an Iceberg table are, as seen now; without any, as old as can be.
+
+        Where ``ages`` has met that the catalog is away, that is said, and nobody waits for it again.
 
         Raises:
             FreshnessError: there is no such table, or its metadata cannot be read, or do not tell.
             CatalogUnavailableError: the catalog is away.
         """
+        unanswered = self._unanswered.pop(relation, None)
+        if unanswered is not None:
+            raise unanswered
+        return self._age(relation)
+
+    def _age(self, relation: BaseRelation) -> FreshnessResponse:
         now = datetime.now(timezone.utc)
         modified = self._last_modified(relation) or datetime.min.replace(tzinfo=timezone.utc)
         return {

@@ -1215,6 +1215,8 @@ class CatalogUnavailableError(SparkEvolveError):
         address: where it should be, without user and password.
         reason: what was met instead of it, in a few words.
         waited_seconds: for how long it was waited for.
+        undone: what was not done, as a sentence.
+        setting: the setting of the profile that has the catalog's properties.
     """
 
     def __init__(
@@ -1238,6 +1240,14 @@ class CatalogUnavailableError(SparkEvolveError):
         self.address = address
         self.reason = reason
         self.waited_seconds = waited_seconds
+        self.undone = undone
+        self.setting = setting
+
+    def of_another(self) -> "CatalogUnavailableError":
+        """Return the same for another node: dbt notes in an error which node it is of."""
+        return CatalogUnavailableError(
+            self.catalog, self.address, self.reason, self.undone, self.waited_seconds, self.setting
+        )
 
 
 class UntrustedServerError(SparkEvolveError):

@@ -35,7 +35,7 @@ from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.documentation import Documentation
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError, FreshnessError
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -528,9 +528,16 @@ class SparkEvolveAdapter(SparkAdapter):
         schemas = {(relation.database or own, str(relation.schema)) for relation in relations}
         errors: list[Exception] = []
         there: list[BaseRelation] = []
+        away: set[str] = set()
         for database, schema in sorted(schemas):
+            if database in away:
+                continue
             try:
                 there += self.list_relations(database, schema)
+            except CatalogUnavailableError as exc:
+                # Its name is in the error, and for each of its schemas it would be waited for again.
+                away.add(database)
+                errors.append(exc)
             except Exception as exc:
                 errors.append(
                     documentation.error(f"what is in {self.Relation.create(database, schema)}", exc)
@@ -564,17 +571,9 @@ class SparkEvolveAdapter(SparkAdapter):
 
         Returns:
             no response, since Spark is not asked, and the ages of those that have one. dbt asks for each
-            other by itself and tells why it has none.
+            other by itself, and tells why it has none.
         """
-        ages = {}
-        for source in sources:
-            try:
-                ages[source] = self.documentation.age(source)
-            except CatalogUnavailableError:
-                break
-            except FreshnessError as exc:
-                logger.debug(exc.msg)
-        return [], ages
+        return [], self.documentation.ages(sources)
 
     def calculate_freshness_from_metadata(
         self, source: BaseRelation, macro_resolver: Any = None

@@ -303,9 +303,15 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
         "select id from {{ source('gone', 't') }}", name="reads_it", materialized="table", unique_key=None
     )
     scenario.model("select 1 as id", name="unstated", database="spark_catalog")
+    fresh = "config: {freshness: {warn_after: {count: 1, period: day}}}"
     scenario.file(
         "models/models.yml",
-        "sources: [{name: gone, database: away, schema: s, tables: [{name: t}]}]\n",
+        f"""sources:
+  - {{name: gone, database: away, schema: s, {fresh}, tables: [{{name: t}}, {{name: u}}]}}
+  - {{name: gone_too, database: away, schema: s2, tables: [{{name: t}}]}}
+  - {{name: here, database: lake, schema: {scenario.schema}, {fresh}, tables: [{{name: codes}}]}}
+  - {{name: there, database: other, schema: {scenario.schema}, {fresh}, tables: [{{name: first}}]}}
+""",
     )
     scenario.file("seeds/codes.csv", "id\n1\n")
     run = scenario.dbt("build")
@@ -325,7 +331,31 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
     refusal = " ".join(found["unstated"][1].split())
     assert "is in the catalog 'spark_catalog', and the profile states 'lake', 'away', 'other'" in refusal
     assert project.rows("first") == scenario.rows("third") == [(1,)]
+    ages_and_docs(scenario)
     debug = scenario.dbt("debug")
     assert not debug.success
     assert "catalog `other`: SQL" in debug.log
     assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in debug.log
+
+
+def ages_and_docs(scenario: Scenario) -> None:
+    """Ask for the age of each source and for the docs, of which only those of `away` are missing."""
+    run = scenario.dbt("source", "freshness")
+    found = {
+        f"{node.node.source_name}.{node.node.name}": (str(node.status), str(node.message))
+        for node in run.result.result.results
+    }
+    assert {name: status for name, (status, _) in found.items()} == {
+        "gone.t": "runtime error",
+        "gone.u": "runtime error",
+        "here.codes": "pass",
+        "there.first": "pass",
+    }
+    for name in ("t", "u"):
+        assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in found[f"gone.{name}"][1]
+    scenario.dbt("docs", "generate")
+    catalog = json.loads((scenario.folder / "target/catalog.json").read_text())
+    assert set(catalog["nodes"]) == {"seed.case.codes", "model.case.first", "model.case.third"}
+    assert set(catalog["sources"]) == {"source.case.here.codes", "source.case.there.first"}
+    (problem,) = catalog["errors"]
+    assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in problem
