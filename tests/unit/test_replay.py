@@ -88,14 +88,17 @@ def test_what_goes_into_one_commit_has_a_bound() -> None:
     """The rows of a key go in together, and each commit notes the ids of its letters in a property."""
     numbers = [("many", 10_001), ("most", 10_000), *((f"k{n}", 400) for n in range(50)), ("one", 1)]
     database = sqlite3.connect(":memory:")
-    database.execute(f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text)")
+    database.execute(
+        f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text, "
+        f"`{replay.ABSENT}` text default '')"
+    )
     rows = [
         (at, f"{n * 7919 % 65_537:05} {at}{k}", k)
         for at in (1, 2)
         for k, size in numbers
         for n in range(size)
     ]
-    database.executemany("insert into letters values (?, ?, ?)", rows)
+    database.executemany(f"insert into letters (`loadedAt`, `{replay.LETTER}`, `key`) values (?, ?, ?)", rows)
     names = ("loadedAt", "key", *(f"sparkevolve_letter_{end}" for end in ("rows", "before", "turn")))
     listed = ", ".join(f"`{name}`" for name in names)
     counted = f"({replay.counted_letters('select * from letters', '`key`')})"
@@ -130,12 +133,35 @@ def test_what_goes_into_one_commit_has_a_bound() -> None:
 )
 def test_a_limit_parts_no_key_and_holds_but_for_the_first(limit: int, taken: list[str]) -> None:
     database = sqlite3.connect(":memory:")
-    database.execute(f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text)")
+    database.execute(
+        f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text, "
+        f"`{replay.ABSENT}` text default '')"
+    )
     rows = [(2, "00", "d"), *((1, f"{n}{key}", key) for n, key in enumerate("abcacc"))]
-    database.executemany("insert into letters values (?, ?, ?)", rows)
+    database.executemany(f"insert into letters (`loadedAt`, `{replay.LETTER}`, `key`) values (?, ?, ?)", rows)
     counted = f"({replay.counted_letters('select * from letters', '`key`')})"
     query = f"select `loadedAt` || `key` from {counted} where {replay.is_within(limit)}"
     assert sorted(row[0] for row in database.execute(query)) == taken
+
+
+def test_letters_of_a_key_are_alike_if_they_lack_the_same_columns() -> None:
+    """Those of one time, since those of another go in before or after them."""
+    database = sqlite3.connect(":memory:")
+    database.execute(
+        f"create table letters (`loadedAt` integer, `{replay.LETTER}` text, `key` text, "
+        f"`{replay.ABSENT}` text)"
+    )
+    rows = [
+        (1, "a", "k", "2"),
+        (1, "b", "k", "2"),
+        (2, "c", "k", ""),
+        (2, "d", "k", "1,2"),
+        (2, "e", "l", "1"),
+    ]
+    database.executemany("insert into letters values (?, ?, ?, ?)", rows)
+    counted = f"({replay.counted_letters('select * from letters', '`key`')})"
+    query = f"select `{replay.LETTER}`, `sparkevolve_letter_alike` from {counted}"
+    assert dict(database.execute(query)) == {"a": 1, "b": 1, "c": 0, "d": 0, "e": 1}
 
 
 def test_more_letters_of_a_key_stay() -> None:
@@ -158,8 +184,13 @@ def test_more_letters_of_a_key_stay() -> None:
         "these rows"
     )
     assert f"WHEN `sparkevolve_letter_rows` > 10000 THEN '{reason}'" in query(column)
+    assert "WHEN NOT `sparkevolve_letter_alike` THEN 'letters of this key and this time do not all" in query(
+        column
+    )
+    lacks = "`id` of the unique_key is not in it: put that into its payload, with null if the row has none"
+    assert f"WHEN {column.is_absent} THEN '{lacks}'" in query(column)
     # Rows that are added have nothing to go in together with.
-    assert "10000" not in query()
+    assert not any(text in query() for text in ("10000", "alike` THEN", "unique_key"))
     for text in (query(column), query()):
         assert f"{replay.chunk_number()} AS bigint) AS `sparkevolve_letter_chunk`" in text
         assert text.endswith(") AS `counted`")

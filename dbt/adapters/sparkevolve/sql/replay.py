@@ -34,11 +34,16 @@ TOO_MANY = (
     f"more than {MOST_TOGETHER:,} letters have this key and this time, and go in together only: "
     "let the model return these rows"
 )
+# As one chunk for each set of columns, the last one would remove the rows of the others.
+OTHER_COLUMNS = (
+    "letters of this key and this time do not all have the same columns, and go in together only: give each "
+    "of them all of these in its payload, with null where there is no value"
+)
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
-_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _BEFORE = (
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
     f"sparkevolve_letter_{end}"
-    for end in ("json", "values", "key", "newest", "place", "turn", "first", "rows", "before")
+    for end in ("json", "values", "key", "newest", "place", "turn", "first", "rows", "alike", "before")
 )
 _IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
 
@@ -209,8 +214,11 @@ def read_back(
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
+    # As NULL it would replace all rows that have no key.
+    cases += [(string_literal(_lacks_key(column.name)), column.is_absent) for column in key]
     if key:
         cases.append((string_literal(TOO_MANY), f"{quote(_ROWS)} > {MOST_TOGETHER}"))
+        cases.append((string_literal(OTHER_COLUMNS), f"NOT {quote(_ALIKE)}"))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
@@ -234,7 +242,8 @@ def read_back(
     )
     lacks = " OR ".join(column.is_absent for column in key) or "false"
     values = [f"{column.value} AS {quote(name)}" for name, column in zip(keys, key, strict=True)]
-    of_key = ",\n  ".join(["*", *values, f"CASE WHEN {lacks} THEN `messageId` END AS {quote(_KEY)}"])
+    absent = f"concat_ws(',', {places}) AS {quote(ABSENT)}"
+    of_key = ",\n  ".join(["*", *values, f"CASE WHEN {lacks} THEN `messageId` END AS {quote(_KEY)}", absent])
     dated = (
         f"SELECT *, max(`loadedAt`) OVER (PARTITION BY {same_key}) AS {quote(_NEWEST)}\n"
         f"FROM (\nSELECT {of_key}\nFROM (\n{read}\n) AS `read`\n) AS `keyed`"
@@ -246,7 +255,7 @@ def read_back(
     return (
         f"SELECT\n  {items},\n  {quote(LETTER)},\n"
         f"  CAST({turn} + {chunk_number()} AS bigint) AS {quote(CHUNK)},\n"
-        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  concat_ws(',', {places}) AS {quote(ABSENT)},\n"
+        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  {quote(ABSENT)},\n"
         f"  {unknown} AS {quote(UNKNOWN)},\n"
         f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{counted}\n) AS `counted`{few}"
     )
@@ -264,9 +273,11 @@ def counted_letters(letters: str, same_key: str) -> str:
         f"  dense_rank() OVER (PARTITION BY {same_key} ORDER BY `loadedAt`) AS {quote(_TURN)}\n"
         f"FROM (\n{letters}\n) AS `chosen`"
     )
+    group = f"OVER (PARTITION BY `loadedAt`, {same_key})"
     together = (
-        f"SELECT *, min({quote(_PLACE)}) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_FIRST)},\n"
-        f"  count(*) OVER (PARTITION BY `loadedAt`, {same_key}) AS {quote(_ROWS)}\n"
+        f"SELECT *, min({quote(_PLACE)}) {group} AS {quote(_FIRST)},\n"
+        f"  count(*) {group} AS {quote(_ROWS)},\n"
+        f"  min({quote(ABSENT)}) {group} = max({quote(ABSENT)}) {group} AS {quote(_ALIKE)}\n"
         f"FROM (\n{placed}\n) AS `placed`"
     )
     # Letters are counted and not keys, of which each may have many.
@@ -293,6 +304,14 @@ def is_within(limit: int) -> str:
     The letters of a key and a time are not parted, so there are more if the very first ones are more.
     """
     return f"{quote(_BEFORE)} + {quote(_ROWS)} <= {limit} OR {quote(_BEFORE)} = 0"
+
+
+def _lacks_key(name: str) -> str:
+    """Return why a letter stays that has no value, and no NULL either, for a column of the key."""
+    return (
+        f"{path_text((name,))} of the unique_key is not in it: put that into its payload, with null if the "
+        "row has none"
+    )
 
 
 def _listed(lists: Sequence[str]) -> str:
