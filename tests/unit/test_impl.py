@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.errors import FreshnessError
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
 from dbt.adapters.sparkevolve.load.strategies import load_statements
@@ -283,6 +284,29 @@ def test_schemas_and_tables_whose_names_differ_in_case_are_two(lake: IcebergCata
     assert [str(one.identifier) for one in adapter.list_relations("archive", "shop")] == ["Orders"]
     assert adapter.list_relations("archive", "Shop") == there["Shop"]
     assert adapter.get_relation("archive", "shop", "items") is None
+
+
+def test_where_names_are_folded_a_schema_and_a_table_are_known_once(
+    lake: IcebergCatalog, tmp_path: Path
+) -> None:
+    properties = {"type": "hive", "uri": "thrift://127.0.0.1:1", "warehouse": f"file://{tmp_path}"}
+    hive = IcebergCatalog(resolve("archive", properties, tmp_path, Place.of_further("archive")))
+    asked: list[str] = []
+    table = relation("orders", "shop", "archive")
+    adapter = adapter_of(lake, lambda schema: asked.append(str(schema)) or [table])  # type: ignore[func-returns-value]
+    adapter.catalogs = Catalogs([lake, hive])
+    adapter.cache = ExactRelationsCache("lake", folds=adapter.catalogs.folds)
+    for schema, name in (("Shop", "orders"), ("shop", "Orders"), ("SHOP", "orders")):
+        assert adapter.get_relation("archive", schema, name) == table
+    assert asked == ["`archive`.`Shop`"]
+    adapter.cache_dropped(relation("ORDERS", "sHop", "archive"))
+    assert adapter.list_relations("archive", "shop") == adapter.list_relations("archive", "Shop") == []
+    adapter.cache_added(relation("new", "Shop", "archive"))
+    assert [str(one.identifier) for one in adapter.list_relations("archive", "shop")] == ["new"]
+    # `lake` tells them apart.
+    for schema in ("Shop", "shop"):
+        adapter.list_relations("lake", schema)
+    assert asked[1:] == ["`lake`.`Shop`", "`lake`.`shop`"]
 
 
 def test_no_database_is_the_profile_s_catalog_in_dbt_s_cache(lake: IcebergCatalog) -> None:

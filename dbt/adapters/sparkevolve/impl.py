@@ -2,12 +2,10 @@
 
 import dataclasses
 import sys
-import threading
 import uuid
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -51,6 +49,7 @@ from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
 from dbt.adapters.sparkevolve.load.schema_page import FILE_NAME, SchemaPage, Written
+from dbt.adapters.sparkevolve.new_schemas import NewSchemas
 from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
@@ -127,7 +126,7 @@ class SparkEvolveAdapter(SparkAdapter):
                 for settings in credentials.all_catalog_settings()
             ]
         )
-        self.cache = ExactRelationsCache(self.catalogs.own.name, config.log_cache_events)
+        self.cache = ExactRelationsCache(self.catalogs.own.name, config.log_cache_events, self.catalogs.folds)
         self.connections.watch_catalogs(self.catalogs)
         self._spark = AdapterSpark(self)
         literal = self.clauses().string_literal
@@ -137,7 +136,7 @@ class SparkEvolveAdapter(SparkAdapter):
         self._listing = listing.Listing(self.catalogs, self._spark)
         self.documentation = Documentation(self.catalogs, self._described)
         self._put_off = SchemasPutOff(self.catalogs.own.name)
-        self._making_schemas = {name: threading.Lock() for name in self.catalogs.names}
+        self._new_schemas = NewSchemas(self.catalogs.name_of, self.catalogs.folds)
         self._shared = SharedByThreads()
         self._warned: set[str] = set()
         # `dbt debug` has no project.
@@ -193,6 +192,8 @@ class SparkEvolveAdapter(SparkAdapter):
             values = ChainMap(renamed, model.config) if renamed.get("partition_by") else model.config
             model_config.check(model.unique_id, given, fields, values)
         self._put_off.make(model, relation, self._make_schema)
+        if model.is_relational and self._new_schemas.is_left_out(relation):
+            self._make_schema(relation.without_identifier())
         # `dbt retry` of a microbatch model runs the batches that failed, and says which others did not.
         is_continued = getattr(model, "previous_batch_results", None) is not None
         # dbt's id is `model.<project>.<name>`.
@@ -411,7 +412,9 @@ class SparkEvolveAdapter(SparkAdapter):
         A table that was made to be filled, and was not, is none.
         """
         name = self.catalogs.name_of(database)
-        same = [each for each in self.list_relations(name, schema) if each.identifier == identifier]
+        fold = str.lower if self.catalogs.folds(name) else str
+        listed = self.list_relations(name, schema)
+        same = [each for each in listed if fold(str(each.identifier)) == fold(identifier)]
         # Of a name in other letters alone, dbt's own says that it will not guess.
         found: BaseRelation | None = (
             same[0] if same else BaseAdapter.get_relation(self, name, schema, identifier)
@@ -443,6 +446,7 @@ class SparkEvolveAdapter(SparkAdapter):
         found: list[str] = []
         with self._put_off.outages():
             found += super().list_schemas(database)  # type: ignore[arg-type]
+            self._new_schemas.note_listed(database and database.strip("`"), found)
         return found
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
@@ -489,9 +493,7 @@ class SparkEvolveAdapter(SparkAdapter):
             self._make_schema(relation)
 
     def _make_schema(self, relation: BaseRelation) -> None:
-        # dbt makes all of them at once, and may know one by two names, or two that lie in a third: where two
-        # make the same, the catalog fails the second, IF NOT EXISTS or not.
-        with self._making_schemas.get(self.catalogs.name_of(relation.database)) or nullcontext():
+        with self._new_schemas.making(relation):
             for above in self._listing.schemas_above(relation):
                 super().create_schema(above)
             super().create_schema(relation)

@@ -1,6 +1,6 @@
 """What dbt knows of relations while a command runs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from dbt.adapters.base.relation import BaseRelation
@@ -21,30 +21,42 @@ class ExactRelationsCache(RelationsCache):
     """dbt's cache, which tells names apart that differ in case, and takes no database for the own catalog.
 
     Iceberg catalogs tell such names apart: dbt's own cache would take the one for the other, and a table that
-    it does not find for missing. Nothing is dropped with another relation here, so it knows of no links.
+    it does not find for missing. Where a catalog does not, as a Hive metastore, a name is known by its lower
+    case: it would be listed twice, and a table that is dropped by the one name be there by the other.
+
+    Nothing is dropped with another relation here, so it knows of no links.
 
     Attributes:
         relations: what is known, by name.
         schemas: those of which all is known: database and name.
     """
 
-    def __init__(self, own: str, log_cache_events: bool = False) -> None:
+    def __init__(
+        self, own: str, log_cache_events: bool = False, folds: Callable[[str], bool] = lambda catalog: False
+    ) -> None:
         """Know nothing yet.
 
         Args:
             own: the name of the profile's catalog.
             log_cache_events: as dbt's own has it.
+            folds: tells whether a catalog takes names that differ in case only for one.
         """
         super().__init__(log_cache_events)
         self.relations: dict[Name, BaseRelation] = {}  # type: ignore[assignment]
         self._own = own
+        self._folds = folds
         self._changes: dict[Schema, int] = {}
 
     def _schema(self, database: str | None, schema: str | None) -> Schema:
-        return database or self._own, schema or ""
+        catalog = database or self._own
+        return catalog, self._folded(catalog, schema or "")
 
     def _name(self, relation: BaseRelation) -> Name:
-        return Name(*self._schema(relation.database, relation.schema), str(relation.identifier))
+        catalog, schema = self._schema(relation.database, relation.schema)
+        return Name(catalog, schema, self._folded(catalog, str(relation.identifier)))
+
+    def _folded(self, catalog: str, name: str) -> str:
+        return name.lower() if self._folds(catalog) else name
 
     def __contains__(self, schema_id: tuple[str | None, str | None]) -> bool:
         """Tell whether all of a schema is known."""

@@ -1,12 +1,14 @@
 """Schemas inside schemas, where the catalog has them, and names that look like such."""
 
 import json
+import threading
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from dbt.adapters.spark.impl import SparkAdapter
 from pyiceberg.catalog import load_catalog
 
 from tests.functional.harness import Scenario, session_runner
@@ -108,3 +110,41 @@ def test_a_schema_that_names_a_catalog_is_refused(scenario_factory: Callable[...
         assert told in " ".join(run.log.split())
     names = {row[0] for row in scenario.sql("show databases in lake")}
     assert not names & {"lake", "x", "elsewhere", "lake.x", "elsewhere.x", "x..y"}
+
+
+def test_siblings_whose_names_differ_in_case_are_two_schemas(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two such schemas dbt makes one only, and none beside one that is there. It makes others at once."""
+    lower = scenario.schema
+    upper = lower.replace("case_", "Case_")
+    # dbt begins with neither before the other is there as well.
+    both, created = threading.Barrier(2), SparkAdapter.create_schema
+
+    def create_schema(self: SparkAdapter, relation: Any) -> None:
+        if str(relation.schema) in (f"{lower}_a", f"{lower}_b"):
+            both.wait(60)
+        created(self, relation)
+
+    monkeypatch.setattr(SparkAdapter, "create_schema", create_schema)
+    scenario.file(
+        "macros/schema.sql",
+        "{% macro generate_schema_name(custom_schema_name, node) %}"
+        "{{ custom_schema_name or target.schema }}{% endmacro %}",
+    )
+    scenario.sql(f"create schema lake.`{lower}_There`")
+    schemas = [f"{lower}_{end}" for end in ("new", "New", "a", "b", "there")]
+    schemas += [f"{upper}.x", f"{upper}.X"]
+    how = {"materialized": "view", "unique_key": None}
+    for number, schema in enumerate(schemas):
+        scenario.model(f"select {number} as id", name=f"m{number}", alias="t", schema=schema, **how)
+    scenario.run()
+    names = {row[0] for row in scenario.sql("show databases in lake")}
+    assert {name for name in schemas if "." not in name} <= names
+    for number, schema in enumerate(schemas):
+        place = ".".join(f"`{level}`" for level in schema.split("."))
+        assert scenario.sql(f"select * from lake.{place}.t") == [(number,)], schema
+        scenario.sql(f"drop view lake.{place}.t")
+        scenario.sql(f"drop schema lake.{place}")
+    scenario.sql(f"drop schema lake.`{lower}_There`")
+    scenario.sql(f"drop schema lake.`{upper}`")

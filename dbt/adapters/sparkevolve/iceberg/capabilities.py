@@ -300,6 +300,11 @@ class Capabilities:
         assert isinstance(found, Names)
         return found
 
+    @property
+    def folds_names(self) -> bool:
+        """Whether names that differ in case only are one, where any name is taken at all."""
+        return self.names is Names.NO_UPPER
+
     def takes_name(self, name: str) -> bool:
         """Tell whether a table can have this name, and be found again by dbt, which compares letters."""
         if self.names is Names.NO_UPPER:

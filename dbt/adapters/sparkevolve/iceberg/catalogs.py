@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dbt.adapters.sparkevolve.errors import ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.iceberg.access import UnstatedAccess
+from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
@@ -26,6 +27,9 @@ class Catalogs:
         """
         self._stated = {catalog.name: catalog for catalog in stated}
         self.own = stated[0]
+        self._folding = {
+            catalog.name for catalog in stated if capabilities_of(catalog.access.settings.known).folds_names
+        }
 
     def commit_in(self, spark: Callable[[str], CommitsInSpark]) -> None:
         """Say what commits to the tables that PyIceberg cannot commit to, by the name of their catalog."""
@@ -62,6 +66,10 @@ class Catalogs:
         if stated is not None:
             return stated
         return _Unstated(database, self.names)
+
+    def folds(self, name: str) -> bool:
+        """Tell whether the catalog of a name takes names that differ in case only for one."""
+        return name in self._folding
 
     def check_name(self, database: str | None) -> None:
         """See whether a name means one of them though it is spelled otherwise.
