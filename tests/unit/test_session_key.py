@@ -36,3 +36,15 @@ def test_new_credentials_that_only_java_is_told_reach_it(tmp_path: Path) -> None
     assert resolve("a", GLUE, tmp_path).spark == resolve("a", renewed, tmp_path).spark
     assert key(tmp_path, GLUE) != key(tmp_path, renewed)
     assert key(tmp_path, {}, archive=GLUE) != key(tmp_path, {}, archive=renewed)
+
+
+def test_certificates_that_are_renewed_in_their_file_reach_java(tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    rest = {"type": "rest", "uri": "https://127.0.0.1:1/", "ssl": {"cabundle": str(file)}}
+    # One that is missing is refused where Java is told of it.
+    keys = [key(tmp_path, rest)]
+    for text in ("old", "new"):
+        file.write_text(text)
+        keys.append(key(tmp_path, rest))
+        assert key(tmp_path, {}, archive=rest) == key(tmp_path, {}, archive=rest)
+    assert len(set(keys)) == 3

@@ -2,8 +2,9 @@
 
 import base64
 import http.client
+import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -27,8 +28,8 @@ HEADERS = {
 @pytest.fixture
 def guarded(
     server_properties: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[dict[str, Any], dict[str, int]]]:
-    """The profile's properties of the guarded catalog, and how often each kind of client was let in."""
+) -> Iterator[tuple[dict[str, Any], dict[str, int], Callable[[], None]]]:
+    """The properties of the guarded catalog, how often each client was let in, what renews certificates."""
     # The library below PyIceberg takes these before what it is told.
     for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
         monkeypatch.delenv(name, raising=False)
@@ -56,6 +57,7 @@ def guarded(
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
+            self.send_header("Connection", "close")
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(content)
@@ -67,7 +69,11 @@ def guarded(
 
     certificate = make_certificate(tmp_path, "server", f"IP:{HOST}")
     server = ThreadingHTTPServer((HOST, 0), Guard)
-    server.socket = server_tls(certificate).wrap_socket(server.socket, server_side=True)
+    tls = server_tls(certificate)
+    # Each connection shows its certificate: none is kept, and none is taken up again.
+    tls.num_tickets = 0
+    tls.minimum_version = ssl.TLSVersion.TLSv1_3
+    server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     properties = {
@@ -77,17 +83,31 @@ def guarded(
         "ssl": {"cabundle": str(certificate)},
         "header.X-Realm": "shop",
     }
-    yield properties, let_in
+
+    def renew() -> None:
+        """Have another certificate, and another authority in the file that the profile names."""
+        tls.load_cert_chain(make_certificate(tmp_path, "server", f"IP:{HOST}"))
+
+    yield properties, let_in, renew
     server.shutdown()
     server.server_close()
 
 
 def test_both_sides_trust_the_server_and_say_who_they_are(
-    guarded: tuple[dict[str, Any], dict[str, int]], profile_target: dict[str, Any], tmp_path: Path
+    guarded: tuple[dict[str, Any], dict[str, int], Callable[[], None]],
+    profile_target: dict[str, Any],
+    tmp_path: Path,
 ) -> None:
-    properties, let_in = guarded
+    properties, let_in, renew = guarded
     for scenario in scenario_of(properties, profile_target, tmp_path):
         check(scenario, properties, let_in)
+        renew()
+        let_in.clear()
+        # Of the same process, and by the same profile.
+        scenario.model("select 3 as id, 'c' as v, 4 as n")
+        scenario.run()
+        assert scenario.rows() == [(1, "a", None), (2, "b", 3), (3, "c", 4)]
+        assert set(let_in) == {"java", "python"}
 
 
 def check(scenario: Scenario, properties: dict[str, Any], let_in: dict[str, int]) -> None:

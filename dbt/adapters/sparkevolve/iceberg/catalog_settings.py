@@ -1,5 +1,6 @@
 """One statement of a catalog in the profile, said to both sides: to PyIceberg and to Spark."""
 
+import hashlib
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -131,6 +132,14 @@ class CatalogSettings:
         """What tells what the catalog can do: PyIceberg's properties, and what only Spark is told of that."""
         skips = self.spark.get(f"spark.sql.catalog.{self.name}.{SKIPS_NAMES}")
         return self.pyiceberg if skips is None else {**self.pyiceberg, SKIPS_NAMES: skips}
+
+    @property
+    def authorities(self) -> str | None:
+        """What tells the certificates in ``ca_file`` from those that were there before; None without any."""
+        try:
+            return self.ca_file and hashlib.sha256(Path(self.ca_file).read_bytes()).hexdigest()
+        except OSError:
+            return None
 
     @property
     def where(self) -> str:

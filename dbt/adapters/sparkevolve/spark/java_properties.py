@@ -25,7 +25,7 @@ class JavaProperties:
         self._context: Any = None
 
     def say(self, gateway: Any, catalogs: Sequence[CatalogSettings], folder: Path) -> None:
-        """Say what a profile says, unless it was the last one to do so.
+        """Say what a profile says, unless it was the last one to do so, and the certificates are the same.
 
         Args:
             gateway: py4j's gateway to Java.
@@ -39,7 +39,8 @@ class JavaProperties:
             self._to_java, self._said, self._before, self._context = gateway, None, {}, None
         properties = {name: value for each in catalogs for name, value in each.java_properties.items()}
         ca_files = {each.place.setting: each.ca_file for each in catalogs if each.ca_file is not None}
-        said = (properties, ca_files, folder if ca_files else None)
+        authorities = [each.authorities for each in catalogs]
+        said = (properties, ca_files, authorities, folder if ca_files else None)
         if said == self._said:
             return
         # What fails half-way is said wholly the next time.

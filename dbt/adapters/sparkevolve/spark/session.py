@@ -108,7 +108,8 @@ def session_key(
     """Return what two profiles have to have in common to share a session.
 
     It says what is asked for, and not what it comes to: that changes once jars have been downloaded. What
-    Spark's Java alone is told counts too, such as credentials that are new since the last run here.
+    Spark's Java alone is told counts too, such as credentials or certificates that are new since the last run
+    here.
 
     Args:
         catalogs: those that the profile states, its own first.
@@ -122,8 +123,10 @@ def session_key(
         tuple(sorted((str(name), str(value)) for name, value in part.items()))
         for part in (*said, spark_config, parameters)
     )
-    of_catalogs = ((each.name, each.packages, each.bundles, each.ca_file) for each in catalogs)
-    return (*of_catalogs, base_dir, schema, *asked)
+    # Java's connections to a catalog trust whom they trusted as the session first asked it.
+    trusted = ((each.ca_file, each.authorities) for each in catalogs)
+    of_catalogs = ((each.name, each.packages, each.bundles) for each in catalogs)
+    return (*of_catalogs, *trusted, base_dir, schema, *asked)
 
 
 class _StartedWith:
