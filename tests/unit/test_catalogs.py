@@ -19,10 +19,12 @@ from dbt.adapters.sparkevolve.errors import (
     ForeignCatalogError,
     FreshnessError,
     ProfileError,
+    SameTableError,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
+from dbt.adapters.sparkevolve.listing import check_places
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
@@ -408,3 +410,44 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off(
 
 def fail(catalog: str) -> None:
     raise CatalogUnavailableError(catalog, "host:1", "it refuses connections")
+
+
+def node(name: str, database: str | None, schema: str = "shop", alias: str = "t", kind: str = "model") -> Any:
+    return SimpleNamespace(resource_type=kind, name=name, database=database, schema=schema, identifier=alias)
+
+
+def test_two_nodes_of_one_table_are_refused_by_their_names(lake: IcebergCatalog, tmp_path: Path) -> None:
+    properties = {"type": "hive", "uri": "thrift://127.0.0.1:1", "warehouse": "file:///w"}
+    hive = IcebergCatalog(resolve("hive", properties, tmp_path, Place.of_further("hive")))
+    catalogs = Catalogs([lake, hive])
+    others = [
+        node("a", None),
+        node("b", "hive"),
+        node("c", "lake", alias="T"),
+        node("d", "lake", "Shop"),
+        node("e", "lake", "`a.b`"),
+        node("f", None, "a.b"),
+        node("g", "spark_catalog"),
+        node("h", "Spark_catalog", "Shop"),
+    ]
+    check_places(others, catalogs)
+    for other, told in (
+        (
+            node("z", "lake", kind="seed"),
+            "catalog `lake`: the model `a` as `shop`.`t`, the seed `z` as `lake`.`shop`.`t`",
+        ),
+        (
+            node("z", "hive", "Shop", "T"),
+            "catalog `hive`: the model `b` as `hive`.`shop`.`t`, the model `z` as `hive`.`Shop`.`T`",
+        ),
+        (
+            node("z", "lake", "`a`.b"),
+            "catalog `lake`: the model `f` as `a`.`b`.`t`, the model `z` as `lake`.`a`.`b`.`t`",
+        ),
+    ):
+        with pytest.raises(SameTableError) as raised:
+            check_places([*others, other], catalogs)
+        assert raised.value.msg == (
+            f"Two nodes of the project are one table of the {told}. Each run would replace what the other "
+            "has built. Give one another `alias`, `schema` or `database`, or disable it. Nothing was built."
+        )

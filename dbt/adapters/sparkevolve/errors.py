@@ -154,6 +154,25 @@ class FreshnessError(SparkEvolveError):
         self.reason = reason
 
 
+class SameTableError(SparkEvolveError, CompilationError):
+    """Two nodes that would be built as one table, which dbt does not see; a compilation error to it.
+
+    Attributes:
+        nodes: the kind and the name of each.
+        relations: how each calls the table.
+    """
+
+    def __init__(self, nodes: Sequence[str], relations: Sequence[str], catalog: str) -> None:
+        first, second = (f"{node} as {relation}" for node, relation in zip(nodes, relations, strict=True))
+        super().__init__(
+            f"Two nodes of the project are one table of the catalog `{catalog}`: {first}, {second}. Each run "
+            "would replace what the other has built. Give one another `alias`, `schema` or `database`, or "
+            "disable it. Nothing was built."
+        )
+        self.nodes = tuple(nodes)
+        self.relations = tuple(relations)
+
+
 class UnreadableTableError(SparkEvolveError):
     """A table of the catalog whose metadata PyIceberg cannot read.
 

@@ -593,7 +593,11 @@ class SparkEvolveAdapter(SparkAdapter):
         """List schemas before anything runs: those of the profile's own catalog.
 
         dbt lists those of all nodes, selected or not. The others are listed when a node first asks.
+
+        Raises:
+            SameTableError: two nodes would be built as one table.
         """
+        listing.check_places(relation_configs, self.catalogs)
         own = self.catalogs.own.name
         configs = [config for config in relation_configs if config.database in (None, own)]
         asked = required_schemas or {self.Relation.create_from(self.config, config) for config in configs}

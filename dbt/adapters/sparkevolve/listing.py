@@ -1,14 +1,14 @@
 """What there is in Spark and in the catalog: relations, and their columns."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dbt.adapters.base.relation import BaseRelation
-from dbt.adapters.contracts.relation import RelationType
+from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.errors import SchemaNameError, UnreadableTableError
+from dbt.adapters.sparkevolve.errors import SameTableError, SchemaNameError, UnreadableTableError
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -153,6 +153,27 @@ class Listing:
         if not re.fullmatch(r"\w+", name, re.ASCII):
             return False
         return self._spark.setting(f"spark.sql.catalog.{name}") is not None
+
+
+def check_places(nodes: Iterable[RelationConfig], catalogs: Catalogs) -> None:
+    """See whether each node is a table of its own.
+
+    dbt compares names as it would write them into SQL: to it, one with the profile's catalog is another one
+    than the same without, and so it is with names that the catalog takes for one.
+
+    Raises:
+        SameTableError: two nodes would be built as one table.
+    """
+    found: dict[tuple[str, tuple[str, ...]], RelationConfig] = {}
+    for node in nodes:
+        catalog = catalogs.name_of(node.database)
+        fold = str.lower if catalogs.folds(catalog) else str
+        levels = (*namespace(node.schema), str(node.identifier))
+        other = found.setdefault((catalog, tuple(map(fold, levels))), node)
+        if other is not node:
+            both = (other, node)
+            relations = [str(SparkEvolveRelation.create(n.database, n.schema, n.identifier)) for n in both]
+            raise SameTableError([f"the {n.resource_type} `{n.name}`" for n in both], relations, catalog)
 
 
 def kind(relation: BaseRelation | None) -> tuple[str, bool] | None:

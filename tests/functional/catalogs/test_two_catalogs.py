@@ -332,6 +332,7 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
     assert "is in the catalog 'spark_catalog', and the profile states 'lake', 'away', 'other'" in refusal
     assert project.rows("first") == scenario.rows("third") == [(1,)]
     ages_and_docs(scenario)
+    two_nodes_of_one_table(scenario)
     debug = scenario.dbt("debug")
     assert not debug.success
     assert "catalog `other`: SQL" in debug.log
@@ -359,3 +360,22 @@ def ages_and_docs(scenario: Scenario) -> None:
     assert set(catalog["sources"]) == {"source.case.here.codes", "source.case.there.first"}
     (problem,) = catalog["errors"]
     assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in problem
+
+
+def two_nodes_of_one_table(scenario: Scenario) -> None:
+    """Write a model that is `third` without the name of the own catalog: to dbt, it is another table."""
+    before = scenario.state("third")
+    scenario.file(
+        "macros/database.sql",
+        "{% macro generate_database_name(custom_database_name=none, node=none) %}"
+        "{% do return(custom_database_name) %}{% endmacro %}",
+    )
+    scenario.model("select 2 as id", name="twin", alias="third")
+    failed = scenario.dbt("run", "--select", "twin")
+    assert not failed.success
+    schema = scenario.schema
+    assert (
+        "Two nodes of the project are one table of the catalog `lake`: the model `third` as "
+        f"`lake`.`{schema}`.`third`, the model `twin` as `{schema}`.`third`."
+    ) in " ".join((failed.message or failed.log).split())
+    assert scenario.state("third") == before
