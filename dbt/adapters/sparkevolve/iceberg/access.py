@@ -32,6 +32,7 @@ from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabili
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.metastore import guard
 from dbt.adapters.sparkevolve.iceberg.mysql import collation_of_names
+from dbt.adapters.sparkevolve.iceberg.nessie import complete_commits
 from dbt.adapters.sparkevolve.iceberg.newer_format import (
     CommitsInSpark,
     commits_in_spark,
@@ -108,6 +109,7 @@ class CatalogAccess:
                 self._opened = self._open()
                 _give_each_thread_a_connection(self._opened)
                 guard(self._opened, self.settings.takes_locks)
+            complete_commits(self._opened)
             return self._opened
 
     def _open(self) -> Catalog:
