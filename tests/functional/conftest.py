@@ -11,23 +11,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from dbt_common.tests import enable_test_caching
 from pyiceberg.catalog import Catalog, load_catalog
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS, resolve
+from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
 from dbt.adapters.sparkevolve.spark.session_config import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
 from tests.functional.intruders import intrude as intrude
 from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
 from tests.functional.mysql import MariaDb
+from tests.functional.nessie import Nessie
 from tests.functional.package.losses import why_skipped
 from tests.functional.package.projects import package_project, target_of_stock
 from tests.functional.postgres import Postgres
 from tests.functional.rest_catalog import RestCatalog
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 from tests.metadata_files import BadMetadataError, MetadataFiles
+from tests.printed_profiles import as_printed
 
 # Small data, many statements: what makes each statement cheap.
 FAST = {
@@ -136,7 +140,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 @contextmanager
 def running_catalog(kind: str, folder: Path) -> Iterator[dict[str, str]]:
     """Have a catalog of a kind, with its server; give PyIceberg's properties of it."""
-    sql = {"type": "sql", "warehouse": f"file://{folder}/warehouse"}
+    warehouse = f"file://{folder}/warehouse"
     if kind == "rest":
         if not RestCatalog.can_run():
             pytest.skip("needs Maven")
@@ -146,7 +150,7 @@ def running_catalog(kind: str, folder: Path) -> Iterator[dict[str, str]]:
         if Postgres.programs() is None:
             pytest.skip("needs a PostgreSQL server's programs")
         with Postgres() as postgres:
-            yield {**sql, "uri": postgres.uri}
+            yield as_printed("postgresql", uri=postgres.uri, warehouse=warehouse)
     elif kind == "mysql":
         if MariaDb.programs() is None:
             pytest.skip(
@@ -154,9 +158,15 @@ def running_catalog(kind: str, folder: Path) -> Iterator[dict[str, str]]:
             )
         pytest.importorskip("pymysql", reason="needs PyMySQL: pip install pymysql")
         with MariaDb() as mariadb:
-            yield {**sql, "uri": mariadb.uri}
+            yield as_printed("mysql", uri=mariadb.uri, warehouse=warehouse)
+    elif kind == "nessie":
+        pytest.importorskip("boto3")
+        if not Nessie.can_run():
+            pytest.skip("needs Maven, and Java 21 and SeaweedFS (`make test-catalogs`)")
+        with Nessie(folder) as nessie:
+            yield nessie.properties
     else:
-        yield {**sql, "uri": f"sqlite:///{folder}/catalog.db"}
+        yield as_printed("sqlite", uri=f"sqlite:///{folder}/catalog.db", warehouse=warehouse)
 
 
 @pytest.fixture(scope="session")
@@ -176,7 +186,10 @@ def catalog_properties(
 
 @pytest.fixture(scope="session")
 def profile_target(
-    method: str, catalog_properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    method: str,
+    catalog_properties: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[dict[str, Any]]:
     """The profile's output, without a schema."""
     common = {
@@ -186,7 +199,12 @@ def profile_target(
         "catalog_properties": catalog_properties,
     }
     if method == "session":
-        yield {**common, "method": "session", "spark_config": {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}}
+        config = {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}
+        # A session that is there already takes no jar, and this one is large.
+        if any("[nessie" in item.nodeid for item in request.session.items):
+            version = iceberg_runtime(pyspark.__version__).rpartition(":")[2]
+            config["spark.jars.packages"] += f",org.apache.iceberg:iceberg-aws-bundle:{version}"
+        yield {**common, "method": "session", "spark_config": config}
     else:
         settings = resolve("lake", catalog_properties, tmp_path_factory.mktemp("unused"))
         settings.prepare()
@@ -334,8 +352,7 @@ def hive_scenario(
     metastore: HiveMetastore, profile_target: dict[str, Any], tmp_path: Path
 ) -> Iterator[Scenario]:
     """A dbt project whose catalog is a Hive metastore."""
-    properties = {"type": "hive", "uri": metastore.uri, "warehouse": f"file://{metastore.work_dir}/warehouse"}
-    yield from scenario_of(properties, profile_target, tmp_path)
+    yield from scenario_of(metastore.properties, profile_target, tmp_path)
 
 
 def scenario_of(

@@ -14,9 +14,11 @@ from xml.sax.saxutils import escape
 
 from pyiceberg.catalog.hive import HiveCatalog
 
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
 from dbt.adapters.sparkevolve.iceberg.metastore import Connections
 from tests.functional.servers import HOST, Server, ServerProcess, free_port, java
 from tests.functional.thrift_server import installed_spark_home
+from tests.printed_profiles import as_printed
 
 # Hive's server makes its other tables by itself, and expects its operator to have made those of the locks.
 LOCK_TABLES = """
@@ -96,6 +98,11 @@ class HiveMetastore(Server):
             return HiveCatalog._create_hive_client({"uri": uri})
 
         return Connections([self.uri], connect, takes_locks=True)
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """The profile's properties of it: those of the page, with a warehouse in a folder."""
+        return as_printed(Kind.HIVE.value, uri=self.uri, warehouse=f"file://{self.work_dir}/warehouse")
 
     def __enter__(self) -> "HiveMetastore":
         """Start it and wait until it accepts connections."""

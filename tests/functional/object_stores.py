@@ -8,11 +8,14 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
 from tests.functional.servers import HOST, Server, ServerProcess, free_port
+from tests.printed_profiles import as_printed
 
 KEY, SECRET, REGION, BUCKET = "AKIDTEST", "hidden-secret", "us-east-1", "lake"
-KEYS = {"client.access-key-id": KEY, "client.secret-access-key": SECRET, "client.region": REGION}
+KEYS = {"client_access_key_id": KEY, "client_secret_access_key": SECRET, "client_region": REGION}
 
 
 def program(name: str) -> str | None:
@@ -29,17 +32,23 @@ class SeaweedFs(Server):
         self._process: ServerProcess | None = None
 
     @property
-    def properties(self) -> dict[str, str]:
-        """The profile's properties of the catalog: PyIceberg's, and no others."""
-        return {
-            "type": "rest",
-            "uri": f"http://{HOST}:{self.rest_port}",
-            "warehouse": f"s3://{BUCKET}",
-            "rest.sigv4-enabled": "true",
-            "rest.signing-name": "s3tables",
-            "s3.endpoint": f"http://{HOST}:{self.s3_port}",
-            **KEYS,
-        }
+    def properties(self) -> dict[str, Any]:
+        """The profile's properties of the catalog: those of the page, and no others."""
+        uri, warehouse = f"http://{HOST}:{self.rest_port}", f"s3://{BUCKET}"
+        return as_printed(
+            Kind.S3_TABLES.value, uri=uri, warehouse=warehouse, s3_endpoint=self.s3_endpoint, **KEYS
+        )
+
+    @property
+    def s3_endpoint(self) -> str:
+        """The address of its S3."""
+        return f"http://{HOST}:{self.s3_port}"
+
+    def make_bucket(self, name: str) -> None:
+        """Make a bucket of files."""
+        import boto3
+
+        boto3.client("s3", endpoint_url=self.s3_endpoint, **_of_boto()).create_bucket(Bucket=name)
 
     def __enter__(self) -> "SeaweedFs":
         """Start it, and make the bucket."""
@@ -56,7 +65,7 @@ class SeaweedFs(Server):
         options = {"dir": data, "ip": HOST, "ip.bind": HOST, "s3.config": config, **ports}
         flags = ["-admin.ui=false", "-webdav=false", *(f"-{name}={value}" for name, value in options.items())]
         self._process = ServerProcess([command, "mini", *flags], self.rest_port, self.work_dir / "weed.log")
-        tables = boto3.client("s3tables", endpoint_url=f"http://{HOST}:{self.s3_port}", **_of_boto())
+        tables = boto3.client("s3tables", endpoint_url=self.s3_endpoint, **_of_boto())
         tables.create_table_bucket(name=BUCKET)
         return self
 
@@ -75,10 +84,10 @@ class Moto(Server):
         self._process: ServerProcess | None = None
 
     @property
-    def properties(self) -> dict[str, str]:
-        """The profile's properties of a catalog in Glue: PyIceberg's, and no others."""
+    def properties(self) -> dict[str, Any]:
+        """The profile's properties of a catalog in Glue: those of the page, and no others."""
         warehouse = f"file://{self.work_dir}/warehouse"
-        return {"type": "glue", "warehouse": warehouse, "glue.endpoint": self.address, **KEYS}
+        return as_printed(Kind.GLUE.value, warehouse=warehouse, glue_endpoint=self.address, **KEYS)
 
     def __enter__(self) -> "Moto":
         """Start it."""

@@ -8,11 +8,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from py4j.java_gateway import JavaGateway, JavaObject
 
+from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
 from tests.functional.servers import HOST, Server, java
 from tests.functional.thrift_server import installed_spark_home
+from tests.printed_profiles import as_printed
 
 _PROJECT = Path(__file__).with_name("rest_catalog.xml")
 
@@ -32,10 +35,11 @@ class RestCatalog(Server):
         return shutil.which("mvn") is not None
 
     @property
-    def properties(self) -> dict[str, str]:
-        """What PyIceberg needs to reach it."""
+    def properties(self) -> dict[str, Any]:
+        """The profile's properties of it: those of the page without ``warehouse``, which it has by itself."""
         assert self._server is not None
-        return {"type": "rest", "uri": f"http://{HOST}:{self._server.getURI().getPort()}"}
+        uri = f"http://{HOST}:{self._server.getURI().getPort()}"
+        return as_printed(Kind.REST.value, uri=uri, warehouse=None)
 
     def __enter__(self) -> "RestCatalog":
         """Start it."""

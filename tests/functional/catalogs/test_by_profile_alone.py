@@ -1,5 +1,7 @@
 """Catalogs by the profile alone: REST with signed requests on S3, Glue, Spark's own in Hive; and a cluster.
 
+What is in the profile is what docs/catalogs.md prints, but for addresses, warehouses and keys.
+
 dbt runs in a process of its own: Spark gets its jars when it starts, and only then.
 """
 
@@ -84,10 +86,7 @@ def place(
         pytest.skip(f"needs {needed}")
     (tmp_path / "server").mkdir()
     with server(tmp_path / "server") as running:  # type: ignore[attr-defined]
-        if isinstance(running, HiveMetastore):
-            warehouse = f"file://{running.work_dir}/warehouse"
-            yield name, {"type": "hive", "uri": running.uri, "warehouse": warehouse}, {}
-        elif isinstance(running, StandaloneCluster):
+        if isinstance(running, StandaloneCluster):
             yield name, running.properties, running.spark_config
             # All that Spark did to rows was done there.
             assert len(running.executors()) == 1

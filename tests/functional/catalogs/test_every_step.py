@@ -35,7 +35,7 @@ SNAPSHOT = (
 )
 
 
-@pytest.fixture(params=["rest", "postgresql", "mysql", "hive"])
+@pytest.fixture(params=["rest", "nessie", "postgresql", "mysql", "hive"])
 def placed(
     request: pytest.FixtureRequest,
     method: str,
@@ -56,9 +56,7 @@ def placed(
         pytest.skip("this pyspark lacks Derby's tools")
     # Before Hive 3, what is inside of a struct changes only where its operator lets it.
     with LenientMetastore(folder) as metastore:
-        warehouse = f"file://{metastore.work_dir}/warehouse"
-        properties = {"type": "hive", "uri": metastore.uri, "warehouse": warehouse}
-        yield from scenario_of(properties, profile_target, tmp_path)
+        yield from scenario_of(metastore.properties, profile_target, tmp_path)
 
 
 def build(scenario: Scenario, *arguments: str) -> None:
@@ -105,7 +103,8 @@ def create_and_evolve(scenario: Scenario) -> None:
     build(scenario)
     for name in ("by_key", "straight", "windowed"):
         assert scenario.rows(name) == LATER, name
-        assert sorted(duckdb_rows(scenario.table(name))) == LATER, name
+        if scenario.table(name).location().startswith("file:"):
+            assert sorted(duckdb_rows(scenario.table(name))) == LATER, name
     # MERGE and `keep` leave what the model no longer returns.
     for name in ("merged", "kept"):
         assert scenario.rows(name) == [(*LATER[0][:3], "g", "n"), LATER[1]], name
