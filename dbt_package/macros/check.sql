@@ -88,6 +88,7 @@
       '`spark.sql.parser.escapedStringLiterals` is true: descriptions with quotes or backslashes cannot be stored'
     ) %}
   {% endif %}
+  {% do lacks.extend(sparkevolve.wrong_settings()) %}
   {% if sparkevolve.has_one_session() %}
     {% do sparkevolve.say(
       'All connections share one session of this Spark: models that overwrite partitions load again where another has '
@@ -108,7 +109,8 @@
   {% set written = sparkevolve.branch_of(name, 'tried') if server.branches else name %}
   {% set steps = [
     ['CREATE SCHEMA', 'create schema if not exists ' ~ target.schema],
-    ['CREATE TABLE', 'create or replace table ' ~ name ~ ' using iceberg as select 1 as id'],
+    ['CREATE TABLE', 'create or replace table ' ~ name
+      ~ " using iceberg tblproperties ('gc.enabled' = 'true') as select 1 as id"],
     ['ALTER TABLE, which adds columns', 'alter table ' ~ name ~ ' add columns (`note` string)'],
     ['SHOW CREATE TABLE', 'show create table ' ~ name],
     ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60) if server.branches else none],

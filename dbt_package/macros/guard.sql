@@ -4,7 +4,7 @@
 
 {# Fail the run if there are incremental models, and nothing in the project that hands them to this package. #}
 {% macro require_override() %}
-  {% if not execute or target.type != 'spark' %}
+  {% if not execute or target.type == 'sparkevolve' %}
     {# dbt-sparkevolve has a materialization of its own, which goes before the wrapper. #}
     {% do return('') %}
   {% endif %}
@@ -13,9 +13,15 @@
         if node.resource_type == 'model' and node.config.materialized == 'incremental' %}
     {% do models.append(node.unique_id) %}
   {% endfor %}
-  {% if models and not sparkevolve.has_override() %}
+  {% if models and target.type != 'spark' %}
+    {% do sparkevolve.say(
+      'This package is for dbt-spark, and does nothing on the target ' ~ target.name ~ ', which is of type ' ~ target.type
+      ~ ': the materialization of that adapter runs incremental models.'
+    ) %}
+  {% elif models and not sparkevolve.has_override() %}
     {% do exceptions.raise_compiler_error(sparkevolve.override_text(models)) %}
   {% elif models %}
+    {% do sparkevolve.check_sql_settings() %}
     {% do sparkevolve.note_variables() %}
     {% do sparkevolve.mark_session() %}
     {% do sparkevolve.say(sparkevolve.losses_text()) %}
@@ -24,18 +30,40 @@
 {% endmacro %}
 
 
-{# Whether the project has a materialization that goes before dbt-spark's. #}
+{# Whether the project has a materialization that goes before dbt-spark's, and hands models to this package: itself, or by
+   another macro of the project. Where dbt does not let macros be read (dbt v2), any one counts. #}
 {% macro has_override() %}
   {% set macros = context.get(project_name) %}
-  {% do return(macros is mapping and 'materialization_incremental_spark' in macros) %}
+  {% if macros is not mapping or 'materialization_incremental_spark' not in macros %}
+    {% do return(false) %}
+  {% endif %}
+  {% set wrapper = macros['materialization_incremental_spark'] %}
+  {% if wrapper.macro is not defined or wrapper.macro.depends_on is not defined %}
+    {% do return(true) %}
+  {% endif %}
+  {% set called = wrapper.macro.depends_on.macros | list %}
+  {% for id in wrapper.macro.depends_on.macros if id.startswith('macro.' ~ project_name ~ '.') %}
+    {% set other = macros.get(id.split('.') | last) %}
+    {% if other is not none %}
+      {% do called.extend(other.macro.depends_on.macros) %}
+    {% endif %}
+  {% endfor %}
+  {% do return('macro.sparkevolve.incremental' in called) %}
 {% endmacro %}
 
 
 {% macro override_text(models) %}
+  {% set names = models | sort | join(', ') %}
+  {% set has_other = 'materialization_incremental_spark' in (context.get(project_name) or {}) %}
+  {% set why = (
+    'the materialization `incremental` of the project does not call `sparkevolve.incremental()`: it would run ' ~ names
+    ~ ', and this package would have no part in that. Write the wrapper in its place, or take the package out. The wrapper is:'
+  ) if has_other else (
+    "the project has no wrapper that hands incremental models to it: dbt-spark's own materialization would run " ~ names
+    ~ ', and drop what it does not know. Write this into a file of the project, such as macros/incremental.sql, and run again:'
+  ) %}
   {% do return(
-    'The package sparkevolve is installed, and the project has no wrapper that hands incremental models to it: '
-    ~ "dbt-spark's own materialization would run " ~ models | sort | join(', ') ~ ', and drop what it does not know. '
-    ~ 'Write this into a file of the project, such as macros/incremental.sql, and run again:\n\n'
+    'The package sparkevolve is installed, and ' ~ why ~ '\n\n'
     ~ '{' ~ "% materialization incremental, adapter='spark' %" ~ '}\n  {' ~ '{ return(sparkevolve.incremental()) }' ~ '}\n'
     ~ '{' ~ '% endmaterialization %' ~ '}\n\nNothing was run.'
   ) %}

@@ -9,7 +9,8 @@
   {% do sparkevolve.freezes_schema() %}
   {% do sparkevolve.warn_of_settings() %}
   {% do sparkevolve.check_grants(target_relation) %}
-  {% do run_hooks(pre_hooks) %}
+  {% do run_hooks(sparkevolve.all_hooks(pre_hooks, outside_first=true)) %}
+  {% do sparkevolve.check_sql_settings_of_model() %}
   {% set existing_relation = load_relation(this) %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
@@ -27,8 +28,19 @@
   ) %}
   {% do sparkevolve.store_descriptions(target_relation) %}
   {% do sparkevolve.tell_of_not_null(target_relation) %}
-  {% do run_hooks(post_hooks) %}
+  {% do run_hooks(sparkevolve.all_hooks(post_hooks, outside_first=false)) %}
   {% do return({'relations': [target_relation]}) %}
+{% endmacro %}
+
+
+{# Hooks in the order in which the adapter runs them. Those that say `transaction: false` are among them: dbt-spark's own
+   materialization passes over them, and dbt would send a COMMIT first, which Spark does not know. #}
+{% macro all_hooks(hooks, outside_first) %}
+  {% set inside, outside = [], [] %}
+  {% for hook in hooks %}
+    {% do (inside if hook.get('transaction', true) else outside).append(dict(hook, transaction=true)) %}
+  {% endfor %}
+  {% do return(outside + inside if outside_first else inside + outside) %}
 {% endmacro %}
 
 
@@ -145,7 +157,7 @@
       {% set trial = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 'trial') %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do sparkevolve.run_statement(
-        sparkevolve.create_statement(trial, sql ~ ' where false', false, settings, with_location=false)
+        sparkevolve.create_statement(trial, sql ~ ' where false', settings, with_location=false)
       ) %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do adapter.drop_relation(existing_relation) %}
@@ -153,8 +165,11 @@
   {% endif %}
   {% set replace = existing_relation is not none and not is_other %}
   {% do sparkevolve.run_statement(sparkevolve.create_statement(
-    target, sql, existing_relation is not none, settings, true, sparkevolve.version_of(target) if replace else '2'
+    target, sql, settings, replace, version=sparkevolve.version_of(target) if replace else '2'
   ), 'main') %}
+  {% if not replace %}
+    {% do sparkevolve.check_made_by_this_run(target) %}
+  {% endif %}
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}
   {% endif %}
@@ -177,11 +192,12 @@
 
 
 {# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
-   connection: a table that was not there is made once all the same. #}
-{% macro create_statement(target, sql, replace, settings, with_location=true, version='2') %}
+   connection: a table that was not there is made once all the same, and one that this run has made is no error. #}
+{% macro create_statement(target, sql, settings, replace=false, with_location=true, version='2') %}
   {% set properties = dict(sparkevolve.default_properties(settings.tblproperties, version), **settings.tblproperties) %}
+  {% do properties.update({sparkevolve.made_by(): invocation_id}) %}
   {% do return([
-    'create ' ~ ('or replace ' if replace else '') ~ 'table ' ~ target ~ '\nusing iceberg',
+    'create ' ~ ('or replace table ' if replace else 'table if not exists ') ~ target ~ '\nusing iceberg',
     sparkevolve.pairs_clause('options', settings.options),
     sparkevolve.pairs_clause('tblproperties', properties),
     sparkevolve.partition_clause(settings),
@@ -191,6 +207,29 @@
       if config.persist_relation_docs() and model.description else '',
     'as\n' ~ sql
   ] | select | join('\n')) %}
+{% endmacro %}
+
+
+{# The property of a table that says which dbt command has made it. #}
+{% macro made_by() %}
+  {% do return('sparkevolve.made-by') %}
+{% endmacro %}
+
+
+{# A table that was there all the same has none of this run's rows: somebody has made it since, or dbt-spark, which takes a
+   schema that it cannot list for an empty one, has not seen it. #}
+{% macro check_made_by_this_run(target) %}
+  {% set makers = [] %}
+  {% for row in sparkevolve.rows('show tblproperties ' ~ target) if row[0] == sparkevolve.made_by() %}
+    {% do makers.append(row[1]) %}
+  {% endfor %}
+  {% if makers != [invocation_id] %}
+    {% do exceptions.raise_compiler_error(
+      'dbt saw no ' ~ target ~ ' when this command began, and there was one when its first rows were to be written: somebody '
+      ~ 'has made it since, or dbt-spark could not list the schema. Nothing was written to it. Run the model again: what it '
+      ~ 'returns is then loaded into that table.'
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 

@@ -117,7 +117,7 @@
     'docs': docs, 'columns_without_null': columns_without_null, 'frozen': settings.frozen,
     'identifiers': table.identifiers, 'partition_sources': sparkevolve.partition_sources(table),
     'partition_names': partition_names, 'replaces_all_rows': settings.strategy == 'full_refresh',
-    'overwrites_partitions': settings.strategy == 'insert_overwrite'
+    'overwrites_partitions': sparkevolve.overwrite_mode(settings) == 'DYNAMIC'
   }) %}
 {% endmacro %}
 
@@ -192,13 +192,15 @@
 
 
 {# Evaluate a query once into a table of its own. dbt-spark sends a statement again after a lost connection, so the table
-   may be there already, whole. #}
+   may be there already, whole. It is not replaced: the server may still be computing the one that was sent first, and would
+   put other rows into the table while this run reads it. No other run has its name. Where a catalog gives new tables
+   `gc.enabled=false`, Spark would not purge it. #}
 {% macro stage(staged, query) %}
   {# Variants need format version 3. #}
   {% set version = "'format-version' = '" ~ query.format_version ~ "', " if query.format_version > 2 else '' %}
   {% do sparkevolve.run_statement(
-    'create or replace table ' ~ staged ~ ' using iceberg tblproperties (' ~ version ~ "'sparkevolve.staged-by' = '"
-    ~ invocation_id ~ "', 'write.wap.enabled' = 'false') as\n" ~ query.sql, 'stage'
+    'create table if not exists ' ~ staged ~ ' using iceberg tblproperties (' ~ version ~ "'sparkevolve.staged-by' = '"
+    ~ invocation_id ~ "', 'write.wap.enabled' = 'false', 'gc.enabled' = 'true') as\n" ~ query.sql, 'stage'
   ) %}
 {% endmacro %}
 

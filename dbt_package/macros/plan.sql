@@ -263,16 +263,29 @@
   {% if planner.collections %}
     {% do planner.padded_inside.append(path) %}
   {% endif %}
-  {% if old.id in planner.policy.partition_sources %}
-    {% do planner.warnings.append(
-      'The table is partitioned by ' ~ path.text ~ ', which the model no longer returns: the rows of this run go to '
-      ~ 'the partition NULL.'
-    ) %}
-  {% endif %}
+  {% do sparkevolve.plan_leave_partition(planner, path, old) %}
   {% if old.required %}
     {% do sparkevolve.plan_relax(planner, path, renamed, old, true) %}
   {% endif %}
   {% do return({'kind': 'pad', 'type': sparkevolve.spark_type(old.type)}) %}
+{% endmacro %}
+
+
+{# Warn of, or refuse, that all rows have NULL in what the table is partitioned by. #}
+{% macro plan_leave_partition(planner, path, old) %}
+  {% if old.id in planner.policy.partition_sources %}
+    {% if planner.policy.overwrites_partitions %}
+      {% do planner.refusals.append(sparkevolve.refuse_removed_partition(path)) %}
+    {% else %}
+      {% do planner.warnings.append(
+        'The table is partitioned by ' ~ path.text ~ ', which the model no longer returns: the rows of this run go to '
+        ~ 'the partition NULL.'
+      ) %}
+    {% endif %}
+  {% endif %}
+  {% for child in old.type.fields %}
+    {% do sparkevolve.plan_leave_partition(planner, sparkevolve.inside(path, child.name), child) %}
+  {% endfor %}
 {% endmacro %}
 
 

@@ -194,6 +194,15 @@
 {% endmacro %}
 
 
+{% macro refuse_removed_partition(path) %}
+  {% do return(
+    'The table is partitioned by ' ~ path.text ~ ', which the model no longer returns, and the strategy replaces '
+    ~ 'partitions: the rows of each run would go to the partition NULL, in the place of those that are there. Return it '
+    ~ 'from the model again, or use another `incremental_strategy`.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_rename_both_exist(old, new) %}
   {% set name = sparkevolve.quote(new) %}
   {% do return(

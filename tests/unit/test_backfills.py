@@ -410,7 +410,19 @@ def test_the_update_of_a_batch() -> None:
 
 def test_a_minus_zero_is_where_iceberg_looks_for_files_with_zeros() -> None:
     part = sql.KeyPart("d", DoubleType(), "d")
-    assert part.is_up_to("-0.0") == "(d <= CAST('0.0' AS double) OR d IS NULL)"
+    for text in ("0.0", "-0.0"):
+        assert part.is_up_to(text) == "(d <= CAST('0.0' AS double) OR d IS NULL)"
+        assert part.is_before(text) == "(d < CAST('-0.0' AS double) OR d IS NULL)"
+        assert part.is_same(text) == "(d >= CAST('-0.0' AS double) AND d <= CAST('0.0' AS double))"
+        assert part.is_after(text) == "(d > CAST('0.0' AS double) OR isnan(d))"
+    assert part.is_same("1.5") == "d = CAST('1.5' AS double)"
+
+
+def test_a_nan_is_where_iceberg_looks_for_files_with_greater_numbers() -> None:
+    part = sql.KeyPart("d", FloatType(), "d")
+    assert part.is_after("Infinity") == "(d > CAST('Infinity' AS float) OR isnan(d))"
+    assert part.is_after("NaN") == "false"
+    assert part.is_same("NaN") == "isnan(d)"
 
 
 @pytest.mark.parametrize(

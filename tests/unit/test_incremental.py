@@ -713,6 +713,11 @@ def test_the_rows_of_a_new_table_are_audited_where_they_are_staged(
 
 UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 NO_ANSWER = "org.apache.iceberg.exceptions.RESTException: Error occurred while processing POST request"
+NO_DATABASE = (
+    "org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure\n"
+    "Caused by: org.postgresql.util.PSQLException: An I/O error occurred while sending to the backend.\n"
+    "Caused by: java.io.EOFException"
+)
 LOST = ConnectionLostError("a statement", "BrokenPipeError")
 
 
@@ -901,6 +906,7 @@ def test_another_error_of_a_merge_is_told_as_it_is(run: Run, start: Start) -> No
         (translated(Exception(f"{UNKNOWN}: no"), "INSERT"), True),
         (translated(Exception("[WRITE] aborted\nCaused by: " + UNKNOWN + ": no"), "INSERT"), True),
         (translated(Exception("[WRITE] aborted\nCaused by: " + NO_ANSWER), "INSERT"), True),
+        (translated(Exception(NO_DATABASE), "INSERT"), True),
         (SessionEndedError("INSERT", "killed"), True),
         (LOST, True),
         (RunCancelledError("This statement was not sent: INSERT", is_unsent=True), False),
@@ -912,6 +918,7 @@ def test_another_error_of_a_merge_is_told_as_it_is(run: Run, start: Start) -> No
         "unknown",
         "caused",
         "no answer",
+        "no database",
         "ended",
         "lost",
         "not sent",
@@ -925,9 +932,11 @@ def test_letters_stay_if_a_direct_load_may_have_committed(
     load = start(ROW, publish="direct", unique_key="id")
     run.node.letters = letters = Letters(TARGET, relation("t__dead_letters"), STAGED, STAGED, "t")
     run.spark.answers = [error]
-    with pytest.raises(type(error) if step == 0 else DbtRuntimeError):
+    with pytest.raises(DbtRuntimeError) as raised:
         run.runner.run_step(load, step)
     assert letters.stay is stays
+    is_unknown = isinstance(error, StatementError) and error.is_fate_unknown
+    assert ("nobody has told whether this" in raised.value.msg) is is_unknown
 
 
 @pytest.mark.parametrize(("publish", "stays"), [("direct", [False, True]), ("branch", [False, False])])
@@ -1016,6 +1025,17 @@ def test_a_direct_load_that_fails_half_way_says_what_readers_see(run: Run, start
         "[DIVIDE_BY_ZERO]\nThe model's `publish` is 'direct', so the statement before this one has taken "
         f"effect: readers of {MAIN} do not see the rows that this run was to replace until it runs again."
     )
+    for step in range(2):
+        run.spark.answers = [StatementError("Unknown failure", "INSERT", is_fate_unknown=True)]
+        with pytest.raises(DbtRuntimeError) as raised:
+            run.runner.run_step(load, step)
+        assert raised.value.msg == "Unknown failure\nThe model's `publish` is 'direct', " + (
+            "so the statement before this one has taken effect, and nobody has told whether this one has: if "
+            f"not, readers of {MAIN} do not see the rows that this run was to replace until it runs again."
+            if step
+            else f"and nobody has told whether this statement has taken effect: look whether {MAIN} has the "
+            "rows of this run before you run it again."
+        )
 
 
 @pytest.mark.parametrize("publish", ["branch", "direct"])

@@ -362,6 +362,7 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
         (messages.is_commit_unknown, NO_ANSWER),
         (messages.is_commit_unknown, "Caused by: UncheckedSQLException: Database Connection failed"),
         (messages.is_commit_unknown, "Caused by: UncheckedSQLException: Database Connection timeout"),
+        (messages.is_commit_unknown, "Caused by: UncheckedSQLException: Unknown failure\nCaused by: EOF"),
     ],
 )
 def test_what_a_text_means(tells: Callable[[str], bool], text: str) -> None:
@@ -375,6 +376,14 @@ def test_what_a_text_means(tells: Callable[[str], bool], text: str) -> None:
         others -= {messages.is_conflict_in_spark}
     assert [other.__name__ for other in others - {tells} if other(text)] == []
     assert not tells("An error occurred while calling o1.sql. Trace:\npy4j.Py4JException: no such method")
+
+
+def test_of_a_locked_sqlite_it_is_known_that_it_has_committed_nothing() -> None:
+    text = (
+        "UncheckedSQLException: Unknown failure\nCaused by: org.sqlite.SQLiteException: [SQLITE_BUSY] locked"
+    )
+    assert messages.is_conflict_in_spark(text)
+    assert not messages.is_commit_unknown(text)
 
 
 @pytest.mark.parametrize(

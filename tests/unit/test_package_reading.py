@@ -173,6 +173,15 @@ def test_a_branch_with_what_was_sent_is_published() -> None:
     assert compared(load(base=None), 2, s2=snapshot(None, 0), s3=snapshot("2", 2)) == ""
 
 
+def test_a_delete_alone_may_add_the_rows_that_stay_in_its_files() -> None:
+    empty = {"rows": 0, "strategy": "microbatch", "plan": {"unique_key": ["at"]}}
+    assert compared(load(**empty), 1, s2=snapshot("1", 7, "overwrite")) == ""
+    assert compared(load(**empty), 1, s2=snapshot("1", 7)) == "7 rows are on its branch, and the batch has 0"
+    overwritten = load(rows=0, strategy="full_refresh")
+    said = compared(overwritten, 1, s2=snapshot("1", 7, "overwrite"))
+    assert said == "7 rows are on its branch, and the batch has 0"
+
+
 def test_a_statement_that_ran_twice_is_not_published() -> None:
     twice = {"s2": snapshot("1", 2), "s3": snapshot("2", 2)}
     assert compared(load(strategy="append", plan={"unique_key": []}), 1, **twice) == (

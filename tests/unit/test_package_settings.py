@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve import model_config
 from dbt.adapters.sparkevolve.errors import SparkEvolveError
 from dbt.adapters.sparkevolve.model_config import FOREIGN
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.spark import sql_settings
 from tests.unit.package_macros import PURE, PackageMacros
 
 NODE = "model.case.t"
@@ -303,3 +304,28 @@ def test_every_setting_of_the_adapter_is_known() -> None:
     from dbt.adapters.sparkevolve.settings import FILE_FORMAT, SETTINGS
 
     assert PURE.setting_names() == [setting.key for setting in (*SETTINGS.values(), FILE_FORMAT)]
+
+
+def test_settings_of_spark_are_refused_as_by_the_adapter() -> None:
+    # The package reckons with a session that is shared.
+    shared = "spark.sql.hive.thriftServer.singleSession"
+    wanted = [[each.name, each.value, each.why] for each in sql_settings.REFUSED if each.name != shared]
+    assert PURE.refused_settings() == wanted
+
+
+@pytest.mark.parametrize(("kind", "lines"), [("sparkevolve", 0), ("databricks", 1)])
+def test_on_a_target_of_another_type_the_package_says_that_it_does_nothing(kind: str, lines: int) -> None:
+    model = {"resource_type": "model", "unique_id": "m", "config": {"materialized": "incremental"}}
+    said: list[str] = []
+    macros = PackageMacros(
+        {
+            "execute": True,
+            "target": SimpleNamespace(type=kind, name="dev"),
+            "graph": {"nodes": {"m": model}},
+            "log": lambda text, info: said.append(text),
+        }
+    )
+    assert macros.require_override() == ""
+    told = "the materialization of that adapter runs incremental models."
+    line = f"This package is for dbt-spark, and does nothing on the target dev, which is of type {kind}"
+    assert said == [f"sparkevolve: {line}: {told}"][:lines]

@@ -769,6 +769,27 @@ def test_a_removed_partition_column_is_padded_with_a_warning() -> None:
     )
 
 
+def test_a_partition_column_in_a_removed_struct_is_warned_of() -> None:
+    struct_of = columns("id int, s", s=struct(5, Day=INT))
+    facts = TableFacts(partition_sources=frozenset({5}))
+    evolution = plan_evolution(struct_of, columns("id int"), Policy(facts=facts))
+    assert evolution.warnings == (
+        "The table is partitioned by `s`.`Day`, which the model no longer returns: the rows of this run go "
+        "to the partition NULL.",
+    )
+
+
+def test_a_partition_column_cannot_go_where_partitions_are_replaced() -> None:
+    """Each run would replace what the one before has put into the partition NULL."""
+    facts = TableFacts(partition_sources=frozenset({2}))
+    evolution = plan("id int, Day date", "id int", facts=facts, overwrites_partitions=True)
+    assert [str(refusal) for refusal in evolution.refusals] == [
+        "The table is partitioned by `Day`, which the model no longer returns, and the strategy replaces "
+        "partitions: the rows of each run would go to the partition NULL, in the place of those that are "
+        "there. Return it from the model again, or use another `incremental_strategy`."
+    ]
+
+
 def test_a_refused_type_is_all_that_is_refused_whatever_is_around_it() -> None:
     """Each kind of refusal goes on to the next column, and into the next field of a struct."""
     in_table = {"s": struct(10, a=INT, t=TimeType(), b=INT), "u": struct(20, a=INT)}

@@ -4,18 +4,23 @@ import sqlite3
 from collections import Counter
 
 import pytest
+from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BinaryType,
     DecimalType,
+    DoubleType,
     FixedType,
+    FloatType,
     IcebergType,
     IntegerType,
+    LongType,
+    NestedField,
     StringType,
     TimestamptzType,
 )
 
 from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
-from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
+from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, compared
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.sql import payloads, replay
 from tests.unit.helpers import array, mapping, struct
@@ -197,3 +202,36 @@ def test_more_letters_of_a_key_stay() -> None:
     # Spark's dense_rank() is an int, and a third turn of a thousand million would be none any more.
     assert "CAST(CAST(`sparkevolve_letter_turn` AS bigint) * 1000000000 + " in query(column)
     assert query(limit=7).endswith(f") AS `counted`\nWHERE {replay.is_within(7)}")
+
+
+def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
+    """By field ids, and with what is read where they have no value; a NULL is like no field."""
+    before = Schema(
+        NestedField(1, "id", IntegerType(), required=False),
+        NestedField(2, "n", StringType(), required=False),
+        NestedField(3, "m", FloatType(), required=False),
+        NestedField(4, "gone", StringType(), required=False),
+    )
+    text = StringType()
+    now = Schema(
+        NestedField(1, "id", LongType(), required=False),
+        NestedField(2, "amount", text, required=False),
+        NestedField(3, "m", DoubleType(), required=False),
+        NestedField(5, "gone", text, required=False),
+        NestedField(6, "y", text, required=False, initial_default="new", write_default="z"),
+    )
+    columns = {c.name: (c.value, str(c.type)) for c in compared(now, before)}
+    assert columns == {
+        "id": ("CAST(`id` AS bigint)", "long"),
+        "amount": ("`n`", "string"),
+        "m": ("CAST(`m` AS double)", "double"),
+        "gone": ("CAST(NULL AS string)", "string"),
+        "y": ("CAST('new' AS string)", "string"),
+    }
+    assert [(c.name, c.value) for c in compared(now)] == [(f.name, f"`{f.name}`") for f in now.fields]
+    assert replay.rows_of("`t`", 7, "SELECT 1", compared(now, before)[:2], ["id"]) == (
+        "SELECT `new`.`sparkevolve_letter` AS `letter`, to_json(named_struct('id', `old`.`id`, 'amount', "
+        "`old`.`amount`), map('ignoreNullFields', 'true')) AS `row`\nFROM (\nSELECT 1\n) AS `new`\nJOIN (\n"
+        "SELECT CAST(`id` AS bigint) AS `id`, `n` AS `amount`\nFROM `t` VERSION AS OF 7\n) AS `old` "
+        "ON `old`.`id` <=> `new`.`id`"
+    )

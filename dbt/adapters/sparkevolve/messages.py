@@ -210,11 +210,12 @@ def is_conflict_in_spark(message: str) -> bool:
     return _CONFLICT.search(message) is not None
 
 
-# A catalog that answered so, or none: one by REST whose connection was lost, and one in a database.
+# A catalog that answered so, or none: one by REST whose connection was lost, and one in a database. Of what
+# the drivers of PostgreSQL and MySQL say then, Iceberg knows nothing. A locked SQLite has committed nothing.
 _COMMIT_UNKNOWN = re.compile(
     r"CommitStateUnknownException|error occurred while processing POST request"
-    r"|Database Connection (?:failed|timeout)",
-    re.IGNORECASE,
+    r"|Database Connection (?:failed|timeout)|Unknown failure(?!.*(?:SQLITE_BUSY|database is locked))",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

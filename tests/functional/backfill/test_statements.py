@@ -106,6 +106,41 @@ def test_each_row_is_in_one_batch_whatever_the_type_of_the_key(keys: str, scenar
             ], (name, rows)
 
 
+ZEROS_AND_NAN = "(1, '-1'), (2, '-0.0'), (3, '0'), (4, 'Infinity'), (5, 'NaN'), (6, null)"
+
+
+@pytest.mark.parametrize("partitioned", ["", "partitioned by (v)", "partitioned by (v, id)"])
+def test_a_nan_and_zeros_of_both_signs_are_in_their_batches(scenario: Scenario, partitioned: str) -> None:
+    """Iceberg keeps bounds of the numbers in a file, between which NaN is not, and takes -0.0 for less."""
+    scenario.sql(f"create schema if not exists lake.`{scenario.schema}`")
+    for type_, of in (("float", FloatType()), ("double", DoubleType())):
+        table = scenario.relation(type_)
+        values = f"select id, cast(v as {type_}) as v from values {ZEROS_AND_NAN} as s(id, v)"
+        scenario.sql(f"create table {table} using iceberg {partitioned} as {values}")
+        parts = {
+            "v": sql.KeyPart(f"{TARGET_ALIAS}.`v`", of, "v"),
+            "id": sql.KeyPart(f"{TARGET_ALIAS}.`id`", IntegerType(), "id"),
+        }
+        for names, wanted in (
+            (["v"], [[6], [1], [2, 3], [4], [5]]),
+            (["v", "id"], [[6], [1], [2], [3], [4], [5]]),
+        ):
+            key = [parts[name] for name in names]
+            found = scenario.sql(sql.batches_query(table, "1", sql.Conversion(lambda v: v), key, [], 1))
+            bounds = [tuple(row[: len(key)]) for row in found]
+            ranges = [
+                sql.between(key, low, high) for low, high in zip([None, *bounds[:-1]], bounds, strict=True)
+            ]
+            for conditions in (ranges, [sql.is_key(key, bound) for bound in bounds]):
+                queries = [
+                    f"SELECT id FROM {table} AS {TARGET_ALIAS} WHERE {' AND '.join(condition)}"
+                    for condition in conditions
+                ]
+                ids = [sorted(row[0] for row in scenario.sql(query)) for query in queries]
+                # By one key each, zeros of both signs are one value, and go in by their ids.
+                assert ids == wanted, (type_, names, queries)
+
+
 def test_a_key_of_several_columns_is_an_order_too(keys: str, scenario: Scenario) -> None:
     key = tuple(
         sql.KeyPart(f"{TARGET_ALIAS}.`{name}`", KEYS[name][0], name)

@@ -281,6 +281,47 @@ def test_of_each_key_the_newest_letter_counts(scenario: Scenario) -> None:
         ]
 
 
+def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(scenario: Scenario) -> None:
+    """A letter replaces no row that has got another value since; what is only called otherwise is none."""
+    keyed = {"t": "delete+insert", "u": "merge"}
+
+    def run(query: str, **config: Any) -> None:
+        for name, strategy in keyed.items():
+            scenario.model(query, name, **{**ROUTED, "incremental_strategy": strategy, **config})
+        scenario.run()
+
+    at = "timestamp '2024-01-31 12:00:00.000001Z' as at"
+    run(f"select id, 10 as n, cast(1.1 as float) as m, {at} from values (1), (2), (3), (4) as s(id)")
+    rows = "(1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, '20')"
+    run(f"select id, n, cast(1.1 as float) as m, {at} from values {rows} as s(id, n)")
+    # Of 1 a new column has a value, of 2 a renamed one another value, of 4 a time; 3 has none of this.
+    later = at.replace("01Z", "02Z").removesuffix(" as at")
+    run(
+        "select id, amount, cast(1.1 as float) as m, at, y from values "
+        f"(1, 10, {at.removesuffix(' as at')}, 'new'), (2, 99, {at.removesuffix(' as at')}, null), "
+        f"(4, 10, {later}, null) as s(id, amount, at, y)",
+        column_renames={"n": "amount"},
+    )
+    run(
+        f"select 5 as id, 20 as amount, cast(1.1 as double) as m, {at}, 'y' as y",
+        column_renames={"n": "amount"},
+    )
+    for name in keyed:
+        assert scenario.types(name)["m"] == "double"
+        for number in range(1, 5):
+            values = {"id": number, "n": "20", "m": "1.1", "at": "2024-01-31 12:00:00.000001Z"}
+            payload = base64.b64encode(json.dumps(values).encode()).decode()
+            scenario.sql(
+                f"update {scenario.relation(f'{name}_dlt')} set payload = '{payload}' "
+                f"where messageId = '{{\"id\":{number}}}'"
+            )
+        log = replay(scenario, model=name)
+        assert "1 dead letter of" in log
+        assert "  3 stay: the table has rows of this key that were loaded after it\n" in log
+        found = [(row[0], row[1], row[4]) for row in scenario.rows(name)]
+        assert found == [(1, 10, "new"), (2, 99, None), (3, 20, None), (4, 10, None), (5, 20, "y")]
+
+
 @pytest.mark.parametrize("are_gone", [True, False])
 def test_what_another_replay_loads_meanwhile_is_loaded_once(
     scenario: Scenario, intrude: Intrude, are_gone: bool

@@ -46,6 +46,7 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
     ),
     ("jdbc/JdbcTableOperations", "Database Connection failed", messages.is_commit_unknown),
     ("jdbc/JdbcTableOperations", "Database Connection timeout", messages.is_commit_unknown),
+    ("jdbc/JdbcTableOperations", "Unknown failure", messages.is_commit_unknown),
     ("TableMetadata", "[BUG] Expected sorted previous metadata log entries.", messages.is_log_unsorted),
 ]
 

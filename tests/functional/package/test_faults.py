@@ -114,7 +114,7 @@ def sent_twice(monkeypatch: pytest.MonkeyPatch, *beginnings: str, times: int = 1
 @pytest.mark.parametrize(
     ("beginnings", "is_loaded_again"),
     [
-        (("create or replace table", "ALTER TABLE", "CALL", "drop table"), False),
+        (("create table if not exists", "ALTER TABLE", "CALL", "drop table"), False),
         # A second DELETE, which finds nothing, is a commit too many.
         (("DELETE",), True),
         (("INSERT INTO",), True),
@@ -132,6 +132,66 @@ def test_a_statement_that_is_sent_twice_adds_no_row_twice(
     assert table.tables() == ["t"]
     assert list(table.table().metadata.refs) == ["main"]
     assert ("so the batch is loaded again" in run.log) == is_loaded_again
+
+
+def test_a_first_run_that_is_sent_twice_succeeds_or_says_that_others_made_the_table(
+    project: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {**ADDS, "unique_key": None, "incremental_strategy": "append"}
+    project.model("select 1 as id", "first", **config)
+    with monkeypatch.context() as patched:
+        sent_twice(patched, "create table")
+        project.run("--select", "first")
+    project.run("--select", "first")
+    assert project.rows("first") == [(1,), (1,)]
+    project.model("select 2 as id", "theirs", **config)
+
+    def faster(send: Callable[[], Any]) -> Any:
+        project.sql(f"create table {project.relation('theirs')} using iceberg as select 9 as id")
+        return send()
+
+    with monkeypatch.context() as patched:
+        instead(patched, "create table", faster)
+        run = project.fail("--select", "theirs")
+    assert (
+        f"dbt saw no {project.schema}.theirs when this command began, and there was one when its first rows "
+        "were to be written: somebody has made it since, or dbt-spark could not list the schema. Nothing was "
+        "written to it."
+    ) in run.message
+    assert project.rows("theirs") == [(9,)]
+    for name in ("first", "theirs"):
+        (project.folder / f"models/{name}.sql").unlink()
+        project.sql(f"drop table {project.relation(name)} purge")
+
+
+def test_a_batch_that_is_staged_again_too_late_changes_nothing(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server goes on with the statement of a lost connection, and ends it while rows are loaded."""
+    source = table.relation("read")
+    table.sql(f"create table {source} using iceberg as select * from values (2, 'c'), (3, 'd') as v(id, b)")
+    table.model(f"select * from {table.schema}.read", **ADDS)
+    staging: list[Callable[[], Any]] = []
+
+    def keep(send: Callable[[], Any]) -> Any:
+        staging.append(send)
+        return send()
+
+    def late(send: Callable[[], Any]) -> Any:
+        if staging:
+            name = next(name for name in table.tables() if "__dbt_tmp_" in name)
+            assert table.table(name).properties["gc.enabled"] == "true"
+            # By now the query has other rows, and as many.
+            table.sql(f"insert overwrite {source} values (1, 'x'), (4, 'y')")
+            staging.pop()()
+        return send()
+
+    instead(monkeypatch, "create table if not exists", keep)
+    instead(monkeypatch, "INSERT INTO", late)
+    table.run()
+    assert staging == []
+    assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
+    table.sql(f"drop table {source} purge")
 
 
 def test_an_insert_that_is_always_sent_twice_is_never_published(
@@ -218,7 +278,7 @@ def test_a_roll_back_in_the_last_moment_is_told(table: Scenario, monkeypatch: py
     assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
 
 
-STEPS = ("create or replace", "ALTER TABLE", "INSERT INTO", "CALL", "drop table")
+STEPS = ("create table if not exists", "ALTER TABLE", "INSERT INTO", "CALL", "drop table")
 
 
 def test_nodes_that_fail_at_each_step_leave_a_table_that_can_be_loaded(
@@ -293,7 +353,8 @@ def test_jobs_that_are_killed_after_each_step_leave_a_table_that_can_be_loaded(
         pytest.skip("another process cannot use the session")
     table.model("select 2 as id, 'c' as b, 1 as n", **ADDS)
     # The first ALTER TABLE adds the column, the one of the run after it makes the branch.
-    for beginning in ("create or replace", "ALTER TABLE", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL"):
+    steps = ("create table if not exists", "ALTER TABLE", "ALTER TABLE", "DELETE", "INSERT INTO", "CALL")
+    for beginning in steps:
         kill_job(table, beginning)
         found = [row[:2] for row in table.rows()]
         assert (beginning, found) == (beginning, [(1, "a"), (2, "c" if beginning == "CALL" else "b")])
@@ -316,9 +377,9 @@ def test_full_refreshes_that_are_killed_leave_all_rows_of_one_run(table: Scenari
     assert [row[:2] for row in table.rows()] == new
     # The server goes on with a statement whose client is gone, or stops it.
     slow = f"select *, java_method('java.lang.Thread', 'sleep', 4000L) as slept from ({query})"
-    for schema in ("keep", "replace"):
+    for schema, beginning in (("keep", "create table if not exists"), ("replace", "create or replace table")):
         table.model(slow, **ADDS, full_refresh_schema=schema)
-        kill_job(table, "create or replace table", "--full-refresh", when="during")
+        kill_job(table, beginning, "--full-refresh", when="during")
         assert [row[0] for row in table.rows()] == [3, 4]
     table.model("select 5 as id", **ADDS, full_refresh_schema="replace")
     table.run("--full-refresh")

@@ -169,6 +169,26 @@ def test_without_the_wrapper_no_model_is_run(package_factory: Callable[..., Scen
     assert not project.dbt("run-operation", "sparkevolve.check").success
 
 
+def test_a_wrapper_that_hands_models_to_others_is_refused(package_factory: Callable[..., Scenario]) -> None:
+    begin, end = "{% materialization incremental, adapter='spark' %}", "{% endmaterialization %}"
+    project = package_factory(wrapper=f"{begin}{{{{ return({{'relations': [this]}}) }}}}{end}")
+    project.model("select 1 as id", **ADDS)
+    run = project.fail()
+    assert (
+        "the materialization `incremental` of the project does not call `sparkevolve.incremental()`: it "
+        "would run model.case.t"
+    ) in run.message
+    check = project.dbt("run-operation", "sparkevolve.check")
+    assert not check.success
+    assert "The project has the wrapper" not in check.log
+    # By another macro of the project it is one.
+    project.file("macros/incremental.sql", f"{begin}{{{{ return(handed_over()) }}}}{end}")
+    handed = "{% macro handed_over() %}{{ return(sparkevolve.incremental()) }}{% endmacro %}"
+    project.file("macros/other.sql", handed)
+    project.run()
+    assert project.rows() == [(1,)]
+
+
 def test_the_check_says_what_the_server_has(project: Scenario) -> None:
     run = project.dbt("run-operation", "sparkevolve.check")
     assert run.success, run.message or run.log

@@ -79,6 +79,45 @@ def test_a_comment_behind_each_statement_changes_none(project: Scenario) -> None
     ]
 
 
+def test_settings_under_which_sql_means_something_else_are_refused(project: Scenario, method: str) -> None:
+    project.model("select 1 as id", "meant", **ADDS)
+    project.run("--select", "meant")
+    state = project.state("meant")
+    for name, value in (("caseSensitive", "true"), ("storeAssignmentPolicy", "legacy")):
+        hook = [f"set spark.sql.{name} = {value}"]
+        project.model("select 2 as ID, 1 as n", "meant", **ADDS, pre_hook=hook)
+        run = project.fail("--select", "meant")
+        assert f"The Spark setting `spark.sql.{name}` is `{value}`." in run.message
+        assert "Nothing was run with it: take it out of the profile, of the hook that sets it" in run.message
+        assert project.state("meant") == state
+        if method == "session":
+            # It has stayed: seen before the first model is run, and by the check.
+            from pyspark.sql import SparkSession
+
+            project.model("select 2 as ID, 1 as n", "meant", **ADDS)
+            assert f"`spark.sql.{name}` is `{value}`" in project.fail("--select", "meant").log
+            check = project.dbt("run-operation", "sparkevolve.check")
+            assert f"Missing: The Spark setting `spark.sql.{name}` is `{value}`." in check.log
+            assert not check.success
+            SparkSession.builder.getOrCreate().conf.unset(f"spark.sql.{name}")
+    project.model("select 2 as ID, 1 as n", "meant", **ADDS)
+    project.run("--select", "meant")
+    assert project.rows("meant") == [(1, None), (2, 1)]
+
+
+def test_an_empty_batch_takes_its_rows_out_of_a_file_with_others(project: Scenario) -> None:
+    """Where files are copied on write, a DELETE adds the rows that stay."""
+    at = "timestamp'2024-01-01' + make_interval(0, 0, 0, cast(id as int)) as at"
+    query = f"select id, {at} from range(0, %s, 1, 1)"
+    config = {**DAY, "tblproperties": {"write.delete.mode": "copy-on-write"}}
+    project.model(query % 2, "copied", **config)
+    project.run("--select", "copied", *WINDOW)
+    project.model(query % 0, "copied", **config)
+    run = project.run("--select", "copied", *WINDOW)
+    assert "loaded again" not in run.log
+    assert [row[0] for row in project.rows("copied")] == [1]
+
+
 def test_a_session_that_is_shared_gets_back_how_it_overwrites(
     project: Scenario, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

@@ -18,6 +18,15 @@ def test_partitions_are_those_of_hidden_transforms_too(scenario: Scenario) -> No
     scenario.model("select 9 as id, timestamp_ntz'2024-01-02 23:00:00' as ts", **config)
     scenario.run()
     assert [row[0] for row in scenario.rows()] == [1, 9]
+    # Without the column each run would replace the partition NULL, and so the run before.
+    before = scenario.state()
+    scenario.model("select 10 as id", **config)
+    assert (
+        "The table is partitioned by `ts`, which the model no longer returns, and the strategy replaces "
+        "partitions: the rows of each run would go to the partition NULL, in the place of those that are "
+        "there."
+    ) in scenario.fail().message
+    assert scenario.state() == before
 
 
 def test_partitions_of_a_table_without_any_are_refused(scenario: Scenario) -> None:

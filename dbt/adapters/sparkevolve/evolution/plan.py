@@ -344,12 +344,7 @@ class _Planner:
         if self._collections:
             self.padded_inside.append(path)
         default = self.defaults.of_padded(path, name, old)
-        if old.field_id in self.policy.facts.partition_sources:
-            value = "NULL" if default is None else f"of {default}"
-            self.warnings.append(
-                f"The table is partitioned by {path_text(path)}, which the model no longer returns: the rows "
-                f"of this run go to the partition {value}."
-            )
+        self._leave_partition(path, old, "NULL" if default is None else f"of {default}")
         if default is not None:
             self.padded_with[path] = default
         elif old.required:
@@ -360,6 +355,19 @@ class _Planner:
         except NoSparkType:
             self.refusals.append(refusals.no_spark_type(path, old.field_type))
             return Pad(type_text(old.field_type))
+
+    def _leave_partition(self, path: Path, old: NestedField, value: str) -> None:
+        """Warn of, or refuse, that all rows have the same value in what the table is partitioned by."""
+        for below, member in (((), old), *fields_within(old.field_type)):
+            if member.field_id not in self.policy.facts.partition_sources:
+                continue
+            if self.policy.overwrites_partitions:
+                self.refusals.append(refusals.removed_partition((*path, *below), value))
+            else:
+                self.warnings.append(
+                    f"The table is partitioned by {path_text((*path, *below))}, which the model no longer "
+                    f"returns: the rows of this run go to the partition {value}."
+                )
 
     def _relax(self, path: Path, old: NestedField, refuse: Refuse) -> None:
         identifier = self._identifier_in(path, old)

@@ -142,7 +142,7 @@ class Policy:
         pad_with_default: write a column's default, and not NULL, where the model does not return it.
         keep_defaults: leave the defaults that the table has as they are.
         replaces_all_rows: no row of the table has to be found, as in a full refresh.
-        overwrites_partitions: rows of the table are replaced by what it is partitioned by.
+        overwrites_partitions: rows of the table are replaced by what it is partitioned by, not all of them.
         model: the name of the model, for a command that is suggested; empty if nobody knows.
         facts: what matters of the table beside its schema.
     """

@@ -431,6 +431,17 @@ def replaced_partition(path: Path, old_name: str, old: IcebergType, new: Iceberg
     )
 
 
+def removed_partition(path: Path, value: str) -> Refusal:
+    """The column by whose partitions rows are replaced is no longer returned."""
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The table is partitioned by {path_text(path)}, which the model no longer returns, and the "
+        f"strategy replaces partitions: the rows of each run would go to the partition {value}, in the place "
+        "of those that are there.",
+        remedy="Return it from the model again, or use another `incremental_strategy`.",
+    )
+
+
 def rename_path_taken(old: Path, new: str, obstacles: Iterable[Obstacle]) -> Refusal:
     """A rename after which one dotted path would lead to two fields, or to a field and a partition field."""
     first = first_obstacle(obstacles)

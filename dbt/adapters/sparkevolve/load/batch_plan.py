@@ -157,7 +157,7 @@ def policy_of(
         pad_with_default=settings.pad_with == "default",
         keep_defaults=settings.keep_defaults,
         replaces_all_rows=settings.strategy == Strategy.FULL_REFRESH,
-        overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE,
+        overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE and bool(settings.partition_by),
         model=model,
         facts=facts,
     )

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, LongType, NestedField, StringType
+from pyiceberg.types import IcebergType, LongType, NestedField, PrimitiveType, StringType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
@@ -19,10 +19,10 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, string_literal
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
-from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant
+from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant, is_widening, spark_type
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
@@ -40,7 +40,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
-from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN
+from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN, Compared
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
@@ -482,11 +482,11 @@ class Replay:
         for loaded in sorted(int(row[0]) for row in self._spark.rows(judged.times(chunk))):
             then = _snapshot_at(base, loaded // 1000)
             of_letters = judged.at(chunk, loaded)
+            now = replay.rows_of(str(self._target), None, of_letters, compared(judged.schema), key)
             before = base.table.schemas().get(_schema_id(base, then)) if then is not None else None
-            names = [f.name for f in judged.schema.fields if before is None or _has(before, f)]
-            now = replay.rows_of(str(self._target), None, of_letters, names, key)
-            if then is not None and set(key) <= set(names):
-                was = replay.rows_of(str(self._target), then, of_letters, names, key)
+            if then is not None and before is not None and _has(before, judged.schema, key):
+                columns = compared(judged.schema, before)
+                was = replay.rows_of(str(self._target), then, of_letters, columns, key)
                 query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
             else:
                 query, reason = (
@@ -656,6 +656,32 @@ def _schema_id(base: Base, snapshot_id: int) -> int:
     return base.table.metadata.current_schema_id if known is None else known
 
 
-def _has(schema: Schema, f: NestedField) -> bool:
-    """Tell whether a schema has a column of a name, as the same one."""
-    return any(old.name == f.name and old.field_id == f.field_id for old in schema.fields)
+def _has(before: Schema, schema: Schema, names: Collection[str]) -> bool:
+    """Tell whether a schema has had some of the columns of another one, under whatever names."""
+    ids = {f.field_id for f in before.fields}
+    return all(f.field_id in ids for f in schema.fields if f.name in names)
+
+
+def compared(schema: Schema, before: Schema | None = None) -> list[Compared]:
+    """Return the columns of a table as its rows have them, or as they had them under an earlier schema.
+
+    Args:
+        schema: the schema of the table.
+        before: the earlier one. What that has not is what rows from then have in it now.
+    """
+    olds = {f.field_id: f for f in (before or schema).fields}
+    return [_compared_column(f, olds.get(f.field_id)) for f in schema.fields]
+
+
+def _compared_column(f: NestedField, old: NestedField | None) -> Compared:
+    if old is None:
+        type_, default = f.field_type, f.initial_default
+        value = "NULL"
+        if default is not None and isinstance(type_, PrimitiveType):
+            value = DefaultValue(type_, default).sql
+        return Compared(f.name, f"CAST({value} AS {spark_type(type_)})", type_)
+    value = quote(old.name)
+    if is_widening(old.field_type, f.field_type):
+        # As what is read now: 1.1 of single precision is another number in double precision.
+        return Compared(f.name, f"CAST({value} AS {spark_type(f.field_type)})", f.field_type)
+    return Compared(f.name, value, old.field_type)

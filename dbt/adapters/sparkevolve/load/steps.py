@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     RepeatedKeyError,
     RunCancelledError,
+    StatementError,
     TableChangedError,
 )
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
@@ -127,12 +128,12 @@ class Steps:
                 raise error
             return self._try_again(load, step)
         except DbtRuntimeError as exc:
-            if load.goes_on_branch or step == 0 or isinstance(exc, ConnectionLostError | RunCancelledError):
+            is_unknown = isinstance(exc, StatementError) and exc.is_fate_unknown
+            is_told = isinstance(exc, ConnectionLostError | RunCancelledError)
+            if load.goes_on_branch or is_told or (step == 0 and not is_unknown):
                 raise
-            raise DbtRuntimeError(
-                f"{exc.msg}\nThe model's `publish` is 'direct', so the statement before this one has taken "
-                f"effect: readers of {load.target} do not see the rows that this run was to replace until it "
-                "runs again."
+            raise DbtDatabaseError(
+                f"{exc.msg}\n{_told_of_direct(load, step, is_unknown=is_unknown)}"
             ) from exc
 
     def _explain_by_concurrent_change(self, load: Stepwise, error: DbtRuntimeError) -> None:
@@ -213,6 +214,26 @@ class Steps:
         rows = self._spark.rows(batch_queries.repeated_keys(str(load.staged), load.merge_key, _SHOWN))
         examples = [tuple(None if value is None else str(value) for value in row) for row in rows]
         return RepeatedKeyError(str(load.target), load.plan.unique_key, examples)
+
+
+def _told_of_direct(load: Stepwise, step: int, *, is_unknown: bool) -> str:
+    """Return what to say of the table where a statement has failed that readers see the effect of at once."""
+    direct = "The model's `publish` is 'direct'"
+    if is_unknown and step == 0:
+        return (
+            f"{direct}, and nobody has told whether this statement has taken effect: look whether "
+            f"{load.target} has the rows of this run before you run it again."
+        )
+    if is_unknown:
+        return (
+            f"{direct}, so the statement before this one has taken effect, and nobody has told whether this "
+            f"one has: if not, readers of {load.target} do not see the rows that this run was to replace "
+            "until it runs again."
+        )
+    return (
+        f"{direct}, so the statement before this one has taken effect: readers of {load.target} do not see "
+        "the rows that this run was to replace until it runs again."
+    )
 
 
 def _done() -> "tuple[Any, agate.Table]":

@@ -125,8 +125,12 @@ class KeyPart:
             return f"X'{text}'"
         if isinstance(self.type, StringType | UUIDType):
             return string_literal(text)
-        # To Iceberg, which looks for files, -0.0 is less than 0.0, and to Spark they are equal.
+        # To Iceberg, which looks for files and partitions, -0.0 is less than 0.0. To Spark they are equal.
         return f"CAST({string_literal('0.0' if text == '-0.0' else text)} AS {spark_type(self.type)})"
+
+    @property
+    def _least_zero(self) -> str:
+        return f"CAST('-0.0' AS {spark_type(self.type)})"
 
     def shown(self, text: str | None) -> str:
         """Return a text that ``text`` has made as a person reads it."""
@@ -148,8 +152,12 @@ class KeyPart:
         """Return the condition that a value comes after another one, of which this is the text."""
         if text is None:
             return f"{self.compared} IS NOT NULL"
-        # NaN comes last, and Iceberg has no literal for it.
-        return "false" if text == _NAN and self._is_float else f"{self.compared} > {self.literal(text)}"
+        if not self._is_float:
+            return f"{self.compared} > {self.literal(text)}"
+        # NaN comes last. Iceberg has no literal for it, and leaves out a file with it if the greatest number
+        # there is not greater.
+        is_nan = f"isnan({self.compared})"
+        return "false" if text == _NAN else f"({self.compared} > {self.literal(text)} OR {is_nan})"
 
     def is_before(self, text: str | None) -> str:
         """Return the condition that a value comes before another one."""
@@ -157,7 +165,8 @@ class KeyPart:
             return "false"
         if text == _NAN and self._is_float:
             return f"({self.compared} IS NULL OR NOT isnan({self.compared}))"
-        return f"({self.compared} < {self.literal(text)} OR {self.compared} IS NULL)"
+        bound = self._least_zero if self._is_zero(text) else self.literal(text)
+        return f"({self.compared} < {bound} OR {self.compared} IS NULL)"
 
     def is_up_to(self, text: str | None) -> str:
         """Return the condition that a value comes before another one or is it."""
@@ -173,7 +182,12 @@ class KeyPart:
             return f"{self.compared} IS NULL"
         if text == _NAN and self._is_float:
             return f"isnan({self.compared})"
+        if self._is_zero(text):
+            return f"({self.compared} >= {self._least_zero} AND {self.compared} <= {self.literal(text)})"
         return f"{self.compared} = {self.literal(text)}"
+
+    def _is_zero(self, text: str) -> bool:
+        return self._is_float and text in ("0.0", "-0.0")
 
     @property
     def _is_float(self) -> bool:

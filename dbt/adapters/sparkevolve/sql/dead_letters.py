@@ -26,7 +26,7 @@ _ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
 # Of a text in JSON Spark reads no more characters.
 _LONGEST_READ = 20_000_000
 _QUOTING = string_literal('"\\')
-_KEEP_NULLS = "map('ignoreNullFields', 'false')"
+_KEEP_NULLS, _NO_NULLS = (f"map('ignoreNullFields', '{value}')" for value in ("false", "true"))
 
 COLUMNS = {
     "messageId": "string",
@@ -230,18 +230,19 @@ def _reasons(found: "Iterator[tuple[str, str]] | Sequence[tuple[str, str]]") -> 
     return f"filter(array({', '.join(items)}), reason -> reason IS NOT NULL)"
 
 
-def to_json(row: str, types: Mapping[str, IcebergType]) -> str:
-    """Return the SQL of the JSON of some fields of a struct, NULL ones too.
+def to_json(row: str, types: Mapping[str, IcebergType], *, has_nulls: bool = True) -> str:
+    """Return the SQL of the JSON of some fields of a struct.
 
     Args:
         row: the expression of the struct.
         types: the fields, with their types.
+        has_nulls: whether fields that are NULL are in it, too.
     """
     fields = ", ".join(
         f"{string_literal(name)}, {_in_json(f'{row}.{quote(name)}', type_, 0)}"
         for name, type_ in types.items()
     )
-    return f"to_json(named_struct({fields}), {_KEEP_NULLS})"
+    return f"to_json(named_struct({fields}), {_KEEP_NULLS if has_nulls else _NO_NULLS})"
 
 
 def _in_json(value: str, type_: IcebergType, depth: int) -> str:

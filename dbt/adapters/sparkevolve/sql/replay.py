@@ -16,6 +16,7 @@ from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
+from dbt.adapters.sparkevolve.sql.dead_letters import to_json
 from dbt.adapters.sparkevolve.sql.dml import enclosed
 from dbt.adapters.sparkevolve.sql.payloads import read_as
 
@@ -324,24 +325,42 @@ def check_condition(letters: str, condition: str) -> str:
     return f"SELECT 1 AS `one` FROM {letters}\nWHERE {enclosed(condition)}\nLIMIT 0"
 
 
+@dataclass(frozen=True)
+class Compared:
+    """A column by which rows of a table are compared with those that it had before.
+
+    Attributes:
+        name: its name now.
+        value: the SQL of its value in a row of a snapshot, by the names of that one.
+        type: the type of this value.
+    """
+
+    name: str
+    value: str
+    type: IcebergType
+
+
 def rows_of(
-    relation: str, snapshot_id: int | None, judged: str, columns: Sequence[str], key: Sequence[str]
+    relation: str, snapshot_id: int | None, judged: str, columns: Sequence[Compared], key: Sequence[str]
 ) -> str:
     """Return the query of the rows of a table under the keys of letters: ``letter``, its id, and ``row``.
+
+    A field that is NULL is like none, so that rows from before it was added are what they were.
 
     Args:
         relation: the rendered name of the table.
         snapshot_id: the snapshot to read; None for the last one.
         judged: the query of the letters.
         columns: the columns to compare.
-        key: those of them that are the key.
+        key: the names now of those of them that are the key.
     """
     at = "" if snapshot_id is None else f" VERSION AS OF {snapshot_id}"
-    fields = ", ".join(f"{string_literal(name)}, `old`.{quote(name)}" for name in columns)
+    items = ", ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
+    row = to_json("`old`", {column.name: column.type for column in columns}, has_nulls=False)
     same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
     return (
-        f"SELECT `new`.{quote(LETTER)} AS `letter`, to_json(named_struct({fields})) AS `row`\n"
-        f"FROM (\n{judged}\n) AS `new`\nJOIN {relation}{at} AS `old` ON {same}"
+        f"SELECT `new`.{quote(LETTER)} AS `letter`, {row} AS `row`\n"
+        f"FROM (\n{judged}\n) AS `new`\nJOIN (\nSELECT {items}\nFROM {relation}{at}\n) AS `old` ON {same}"
     )
 
 
