@@ -783,15 +783,26 @@ def test_what_was_done_again_is_looked_at_when_that_is_lost_too(
 
 
 CONFLICT = DbtRuntimeError("Table metadata refresh is required")
+# As Spark says them, of which the names of Iceberg's exceptions are cut off.
+LATER_IN_A_DATABASE, NOBODY_KNOWS = (
+    translated(Exception(f"org.apache.iceberg.exceptions.{text}"), "INSERT")
+    for text in (
+        "CommitFailedException: Failed to update table shop.t from catalog lake",
+        "CommitStateUnknownException: bad gateway\nCannot determine whether the commit was successful or not",
+    )
+)
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize(
+    "error", [CONFLICT, LATER_IN_A_DATABASE, NOBODY_KNOWS], ids=["met", "sql", "unknown"]
+)
 def test_a_step_that_met_another_writer_is_done_again_on_a_new_branch(
-    run: Run, start: Start, number: int
+    run: Run, start: Start, error: Exception, number: int
 ) -> None:
     load = start(ROW, unique_key="id")
     old, steps = str(load.branch), load.steps
-    run.spark.answers = [CONFLICT]
+    run.spark.answers = [error]
     run.runner.run_step(load, number)
     assert load.lost_branches == [old]
     assert run.spark.sent == [steps[number], *load.steps[: number + 1]]

@@ -352,6 +352,11 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
             "Requirement failed: branch main has changed: expected id 1 != 2; Commit failed",
         ),
         (messages.is_conflict_in_spark, "Cannot use branch (does not exist): sparkevolve_x"),
+        (messages.is_conflict_in_spark, "Failed to update table shop.t from catalog lake"),
+        (
+            messages.is_conflict_in_spark,
+            "bad gateway\nCannot determine whether the commit was successful or not",
+        ),
         (messages.is_conflict_in_spark, "[SQLITE_BUSY] The database file is locked (database is locked)"),
         (messages.is_conflict_in_spark, "Metadata location db/t/v1.json\nto write has changed"),
         (messages.is_log_unsorted, "[BUG] Expected sorted snapshot log entries."),

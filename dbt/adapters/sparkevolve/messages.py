@@ -191,7 +191,8 @@ def is_result_without_columns(exc: TypeError) -> bool:
 _CONFLICT = re.compile(
     r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
     r"|cannot use branch \(does not exist\)|stale table metadata|CommitFailedException"
-    r"|CommitStateUnknownException|SQLITE_BUSY|database is locked",
+    r"|failed to update table|CommitStateUnknownException|cannot determine whether the commit was successful"
+    r"|SQLITE_BUSY|database is locked",
     re.IGNORECASE | re.DOTALL,
 )
 _SNAPSHOT_GONE = re.compile(
@@ -204,6 +205,9 @@ _UNSORTED = re.compile("Expected sorted (?:snapshot|previous metadata) log entri
 
 def is_conflict_in_spark(message: str) -> bool:
     """Tell whether a statement failed because another writer committed to its table at the same time.
+
+    Or because nobody knows whether it has committed itself: on another branch it can be done again all the
+    same. The short text of an error has no longer the names of exceptions.
 
     Texts of Iceberg 1.10 to 1.12, and of the SQLite driver that its JDBC catalog uses.
     """

@@ -19,6 +19,12 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
         "Cannot commit %s: metadata location %s has changed from %s",
         messages.is_conflict_in_spark,
     ),
+    ("jdbc/JdbcTableOperations", "Failed to update table %s from catalog %s", messages.is_conflict_in_spark),
+    (
+        "exceptions/CommitStateUnknownException",
+        "Cannot determine whether the commit was successful or not",
+        messages.is_conflict_in_spark,
+    ),
     ("rest/ErrorHandlers$CommitErrorHandler", "Commit failed: %s", messages.is_conflict_in_spark),
     ("spark/source/SparkTable", "Cannot use branch (does not exist): %s", messages.is_conflict_in_spark),
     ("TableMetadata$Builder", "Cannot set %s to unknown snapshot: %s", messages.is_snapshot_gone),
