@@ -124,7 +124,7 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     # As it is if the replay ends after the rows are published, and before the letters are removed.
     ids = scenario.sql(
         "select distinct left(sha2(concat_ws('|', coalesce(messageId, ''), coalesce(payload, ''), "
-        "coalesce(failureReason, ''), coalesce(modelName, ''), coalesce(invocationId, ''), "
+        "coalesce(modelName, ''), coalesce(invocationId, ''), "
         f"cast(unix_micros(loadedAt) as string)), 256), 32) from {scenario.relation('t_dlt')} "
         f"version as of {before.snapshot_id}"
     )
@@ -322,11 +322,11 @@ def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(scenario: Scenari
         assert found == [(1, 10, "new"), (2, 99, None), (3, 20, None), (4, 10, None), (5, 20, "y")]
 
 
-@pytest.mark.parametrize("are_gone", [True, False])
-def test_what_another_replay_loads_meanwhile_is_loaded_once(
-    scenario: Scenario, intrude: Intrude, are_gone: bool
+@pytest.mark.parametrize("does", ["remove", "load", "keep"])
+def test_what_another_replay_does_meanwhile_is_done_once(
+    scenario: Scenario, intrude: Intrude, does: str
 ) -> None:
-    """The other one has removed its letters, or is about to."""
+    """The other one has removed its letters, or is about to; or it has kept them, for a reason of its own."""
     config = {**ROUTED, "unique_key": None}
     scenario.model(
         "select 1 as v union all select -1", audits=[{"sql": "v > 0", "severity": "row"}], **config
@@ -334,14 +334,17 @@ def test_what_another_replay_loads_meanwhile_is_loaded_once(
     scenario.run()
     scenario.model("select 1 as v union all select -1", **config)
     listed = (
-        "left(sha2(concat_ws('|', messageId, payload, failureReason, modelName, invocationId, "
+        "left(sha2(concat_ws('|', messageId, payload, modelName, invocationId, "
         "cast(unix_micros(loadedAt) as string)), 256), 32)"
     )
 
     def other() -> None:
+        if does == "keep":
+            scenario.sql(f"update {scenario.relation('t_dlt')} set failureReason = 'another'")
+            return
         append(scenario, [{"v": -1}])
         ids = [row[0] for row in scenario.sql(f"select {listed} from {scenario.relation('t_dlt')}")]
-        if are_gone:
+        if does == "remove":
             scenario.sql(f"delete from {scenario.relation('t_dlt')}")
             return
         change = scenario.table().transaction()
@@ -350,12 +353,12 @@ def test_what_another_replay_loads_meanwhile_is_loaded_once(
         change.set_properties({"sparkevolve.replayed": json.dumps(published)})
         change.commit_transaction()
 
-    intrude(LoadRunner, "begin_load", other)
+    intrude(LoadRunner, "publish" if does == "keep" else "begin_load", other)
     log = replay(scenario)
     assert scenario.rows() == [(-1,), (1,)]
     assert letters(scenario) == []
-    assert "0 dead letters of" in log
-    assert ("1 more was loaded by an earlier replay" in log) is not are_gone
+    assert f"{1 if does == 'keep' else 0} dead letter" in log
+    assert ("1 more was loaded by an earlier replay" in log) is (does == "load")
     assert "sparkevolve.replayed" not in scenario.table().properties
 
 

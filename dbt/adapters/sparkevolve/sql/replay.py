@@ -46,7 +46,8 @@ _JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
     f"sparkevolve_letter_{end}"
     for end in ("json", "values", "key", "newest", "place", "turn", "first", "rows", "alike", "before")
 )
-_IDENTITY = ("messageId", "payload", "failureReason", "modelName", "invocationId")
+# Not the reason, which another replay may write anew while this one loads the letter.
+_IDENTITY = ("messageId", "payload", "modelName", "invocationId")
 
 
 def letter_id(alias: str = "") -> str:
