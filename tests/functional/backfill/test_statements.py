@@ -175,8 +175,14 @@ def test_an_explain_says_why_an_update_cannot_be_planned(keys: str, scenario: Sc
 CASTS: list[tuple[str, IcebergType, dict[str, Any], list[str]]] = [
     ("bigint", IntegerType(), {"7L": 7, "null": None}, ["3000000000L"]),
     ("double", IntegerType(), {"7.0D": 7}, ["7.5D", "double('NaN')", "1e30D"]),
-    ("double", LongType(), {"-7.0D": -7}, ["9.3e18D"]),
-    ("bigint", DoubleType(), {"9007199254740992L": 9007199254740992.0}, ["9007199254740993L"]),
+    ("double", LongType(), {"-7.0D": -7}, ["9.3e18D", "9223372036854775808D"]),
+    (
+        "bigint",
+        DoubleType(),
+        {"9007199254740992L": 9007199254740992.0},
+        ["9007199254740993L", "9223372036854775807L"],
+    ),
+    ("bigint", FloatType(), {"16777216L": 16777216.0}, ["16777217L", "9223372036854775807L"]),
     ("double", FloatType(), {"0.5D": 0.5}, ["0.1D", "1e300D"]),
     ("decimal(3,1)", DoubleType(), {"cast(0.1 as decimal(3,1))": 0.1}, []),
     (

@@ -308,7 +308,13 @@ def _of_leaf(source: str, name: str, target: IcebergType) -> Conversion | None:
         return f"try_cast({value} AS {name})"
 
     def back(value: str) -> str:
-        return f"({value} IS NULL OR try_cast({cast(value)} AS {source}) <=> {value})"
+        same = f"try_cast({cast(value)} AS {source}) <=> {value}"
+        # Spark takes the first number that is no bigint for the greatest one, and rounds that up to it.
+        if source == "bigint" and name in _FLOATS:
+            same = f"({cast(value)} < CAST('9223372036854775808' AS {name}) AND {same})"
+        elif source in _FLOATS and name == "bigint":
+            same = f"({value} < CAST('9223372036854775808' AS {source}) AND {same})"
+        return f"({value} IS NULL OR {same})"
 
     times = {"date", "timestamp", "timestamp_ntz"}
     kinds = [{*_INTEGERS, *_FLOATS, "decimal"}, times]
