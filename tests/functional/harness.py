@@ -11,6 +11,7 @@ import yaml
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.deprecations import reset_deprecations
 from dbt_common.events.base_types import EventMsg
+from dbt_common.invocation import get_invocation_id
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
@@ -52,12 +53,14 @@ class Run:
 
     Attributes:
         result: dbt's own answer.
+        invocation_id: dbt's id of the command, which is the last one of this process.
         log: the text of all events, of level debug too, one a line.
         warnings: the texts of those that are warnings, without what marks them as such.
     """
 
     def __init__(self, result: dbtRunnerResult, log: str, warnings: Sequence[str] = ()) -> None:
         self.result = result
+        self.invocation_id = get_invocation_id()
         self.log = log
         self.warnings = warnings
 
@@ -80,6 +83,13 @@ class Run:
     def said(self) -> dict[str, str]:
         """The message of each node by its name."""
         return {node.node.name: str(node.message) for node in self.result.result or ()}
+
+    def done(self, name: str) -> tuple[str, dict[str, Any]]:
+        """What dbt's line says of a node, and its response as `run_results.json` has it, without []s."""
+        (result,) = (result for result in self.result.result if result.node.name == name)
+        found = {key: value for key, value in result.adapter_response.items() if value not in ([], {})}
+        assert found.pop("_message") == result.message
+        return str(result.message), found
 
 
 class Scenario:
@@ -190,6 +200,11 @@ class Scenario:
     def columns(self, name: str = "t") -> list[str]:
         """The column names in table order."""
         return [field.name for field in self.table(name).schema().fields]
+
+    def at(self, name: str = "t") -> dict[str, Any]:
+        """Where a table is, as a response has it."""
+        metadata = self.table(name).metadata
+        return {"schema_id": metadata.current_schema_id, "snapshot_id": str(metadata.current_snapshot_id)}
 
     def types(self, name: str = "t") -> dict[str, str]:
         """The Iceberg type of each column, as text."""

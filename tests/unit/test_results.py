@@ -13,7 +13,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 )
 from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
-from dbt.adapters.sparkevolve.load.results import NodeResult, Rows
+from dbt.adapters.sparkevolve.load.results import NodeResult, Response, Rows, together
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 CHANGES = [
@@ -72,4 +72,49 @@ def test_what_is_no_load_is_said_as_before() -> None:
     assert (str(planned), planned.rows_affected) == ("planned, nothing was changed", 0)
     assert str(NodeResult(Rows(0, None, 0), 0).response(AdapterResponse("OK, an empty batch"), None)) == (
         "OK, an empty batch"
+    )
+
+
+def test_the_sum_of_batches_has_what_is_known_of_each() -> None:
+    first = Response(
+        "OK",
+        rows_affected=2,
+        rows_inserted=2,
+        columns_added=["`a`"],
+        columns_padded=["`p`"],
+        columns_renamed={"`o`": "`n`"},
+        schema_id=1,
+        snapshot_id="7",
+        warnings=["w"],
+        dead_letters={"table": "`t`", "rows": 3, "of": 5, "reasons": []},
+    )
+    second = Response(
+        "OK",
+        rows_affected=1000,
+        rows_inserted=1000,
+        rows_deleted=4,
+        columns_padded=["`p`", "`q`"],
+        warnings=["w"],
+        dead_letters={"table": "`t`", "rows": 1, "of": 1001, "reasons": []},
+    )
+    total = together([first, second])
+    assert str(total) == "OK 1,002 rows, +1 column, 1 renamed, 2 padded, 4 rows set aside"
+    assert total.data() == {
+        "rows_affected": 1002,
+        "rows_inserted": 1002,
+        "columns_added": ["`a`"],
+        "columns_widened": [],
+        "columns_relaxed": [],
+        "columns_renamed": {"`o`": "`n`"},
+        "columns_padded": ["`p`", "`q`"],
+        "columns_kept": [],
+        "columns_left_out": [],
+        "warnings": ["w"],
+        "dead_letters": {"table": "`t`", "rows": 4},
+    }
+    assert together([second, second]).rows_deleted == 8
+    unknown = Response("OK", rows_inserted=None)
+    assert (str(together([first, unknown])), together([first, unknown]).rows_inserted) == (
+        "OK +1 column, 1 renamed, 1 padded, 3 rows set aside",
+        None,
     )

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from pyiceberg.table.snapshots import Operation, Snapshot, Summary
 
-from dbt.adapters.sparkevolve.iceberg.row_counts import Counted, counted_since, snapshots_since
+from dbt.adapters.sparkevolve.iceberg.row_counts import (
+    Commits,
+    Counted,
+    counted_since,
+    creation,
+    snapshots_since,
+)
 from dbt.adapters.sparkevolve.load.results import Rows, rows_of
 from dbt.adapters.sparkevolve.settings import Strategy
 
@@ -23,7 +29,13 @@ def metadata(*summaries: dict[str, int]) -> Any:
         )
         for number, summary in enumerate(summaries, 1)
     }
-    return SimpleNamespace(snapshot_by_id=found.get)
+    newest = len(summaries) or None
+    return SimpleNamespace(
+        snapshot_by_id=found.get,
+        current_snapshot=lambda: found.get(newest),
+        current_snapshot_id=newest,
+        current_schema_id=2,
+    )
 
 
 FIRST = {"added_records": 10, "total_records": 10, "total_position_deletes": 0}
@@ -75,3 +87,13 @@ def test_what_has_expired_is_not_known() -> None:
 )
 def test_what_a_strategy_makes_of_it(counts: Counted | None, strategy: Strategy, expected: Rows) -> None:
     assert rows_of(counts, strategy, 4) == expected
+
+
+def test_a_table_was_made_by_its_first_snapshot() -> None:
+    """What a post-hook has committed since is not what the run has loaded."""
+    assert creation(metadata(FIRST)) == Commits(Counted(10, 0), 2, 1)
+    assert creation(metadata(FIRST, MARKED, INSERTED)) == Commits(Counted(10, 0), 2, 1)
+    assert creation(metadata()) == Commits(None, 2, None)
+    table = metadata(FIRST, INSERTED)
+    expired = SimpleNamespace(**{**vars(table), "snapshot_by_id": {}.get})
+    assert creation(expired) == Commits(None, 2, 2)

@@ -4,8 +4,9 @@ import dataclasses
 import sys
 import uuid
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -224,6 +225,17 @@ class SparkEvolveAdapter(SparkAdapter):
         explained = context.explained(exc) if isinstance(exc, Exception) else exc
         if explained is not None and explained is not exc:
             raise explained from exc
+
+    @contextmanager
+    def connection_named(
+        self, name: str, query_header_context: Any = None, should_release_connection: bool = True
+    ) -> Iterator[None]:
+        """See dbt; at the end of a microbatch model, say what its batches have done together."""
+        with (
+            self._shared.batch_sums.during(name),
+            super().connection_named(name, query_header_context, should_release_connection),
+        ):
+            yield
 
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None

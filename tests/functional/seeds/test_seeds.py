@@ -7,6 +7,7 @@ from decimal import Decimal
 import pytest
 import yaml
 
+from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from tests.functional.harness import Scenario
 
 MANY = 25
@@ -61,6 +62,10 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     for number, arguments in enumerate(((), (), ("--full-refresh",)), start=1):
         run = scenario.dbt("seed", *arguments)
         assert run.success, run.message or run.log
+        code = "CREATE" if "--full-refresh" in arguments else "INSERT"
+        for name, rows, text in (("few", 2, "2 rows"), ("many", MANY, "25 rows"), ("none", 0, "0 rows")):
+            response = {"code": code, "rows_affected": rows, "rows_inserted": rows, **scenario.at(name)}
+            assert run.done(name) == (f"OK {text}", response)
         assert scenario.tables() == ["few", "many", "none"]
         assert scenario.types("few") == {
             "tiny": "int",
@@ -98,6 +103,11 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     assert scenario.rows("many") == [("x0", 0, 0.5), ("x1", 1, 1.5), ("x2", 0, 2.5)]
     assert scenario.snapshots("many")[:-1] == before
     assert scenario.rows("none") == [("a", 1)]
+    # Whatever a replacement has made, or a description, is of a run.
+    for name in ("few", "many", "none"):
+        history = schema_history(scenario.table(name))
+        assert [schema["changes"] for schema in history if not schema["invocation_id"]] == [], name
+    assert schema_history(scenario.table("many"))[-1]["invocation_id"] == run.invocation_id
 
 
 def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable[..., Scenario]) -> None:

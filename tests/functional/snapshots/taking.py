@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.functional.harness import Scenario
+from tests.functional.harness import Run, Scenario
 
 SOURCE = "{{ config(materialized='table') }}\n"
 
@@ -17,11 +17,11 @@ def snapshot(scenario: Scenario, sql: str, **config: Any) -> None:
     scenario.file("snapshots/snap.sql", "{% snapshot snap %}" + body + "{% endsnapshot %}")
 
 
-def take(scenario: Scenario) -> str:
-    """Take a snapshot, and return dbt's log."""
+def take(scenario: Scenario) -> Run:
+    """Take a snapshot."""
     run = scenario.dbt("build", "--full-refresh")
     assert run.success, run.message or run.log
-    return run.log
+    return run
 
 
 def versions(scenario: Scenario, *columns: str) -> list[tuple[Any, ...]]:

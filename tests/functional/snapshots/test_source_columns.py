@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from tests.functional.harness import Scenario
 from tests.functional.snapshots.taking import snapshot, take, versions
 
@@ -14,10 +15,32 @@ from tests.functional.snapshots.taking import snapshot, take, versions
 def test_a_source_gains_loses_and_widens_columns(scenario: Scenario, hard_deletes: str) -> None:
     config = {"hard_deletes": hard_deletes}
     snapshot(scenario, "select 1 as id, 'a' as v, 5 as n union all select 2, 'b', 6", **config)
-    take(scenario)
+    two = {"rows_affected": 2, "rows_inserted": 2}
+    first = take(scenario)
+    assert first.done("snap") == ("OK 2 rows", {**two, **scenario.at("snap")})
+    assert first.done("src") == ("OK 2 rows", {**two, **scenario.at("src")})
     ids = scenario.field_ids("snap")
     snapshot(scenario, "select 1 as id, 7000000000 as n, 'new' as w union all select 3, 8, 'three'", **config)
-    take(scenario)
+    second = take(scenario)
+    # A new version and a new row; the version before it is closed, and that of a row that was deleted.
+    inserted, updated = {"ignore": (2, 1), "invalidate": (2, 2), "new_record": (3, 2)}[hard_deletes]
+    assert second.done("snap") == (
+        f"OK {inserted + updated} rows, +1 column, 1 widened, 1 padded",
+        {
+            "rows_affected": inserted + updated,
+            "rows_inserted": inserted,
+            "rows_updated": updated,
+            "rows_deleted": 0,
+            "columns_added": ["`w`"],
+            "columns_widened": ["`n`"],
+            "columns_padded": ["`v`"],
+            **scenario.at("snap"),
+        },
+    )
+    assert second.done("src") == ("OK 2 rows", {**two, **scenario.at("src")})
+    for name, runs in (("snap", [first, second]), ("src", [first, second])):
+        found = schema_history(scenario.table(name))
+        assert [schema["invocation_id"] for schema in found] == [run.invocation_id for run in runs], name
     assert scenario.types("snap")["n"] == "long"
     after = scenario.field_ids("snap")
     assert {name: after[name] for name in ids} == ids
@@ -158,7 +181,7 @@ def test_nested_fields_come_go_and_widen(scenario: Scenario, strategy: str) -> N
     def source(day: int, *rows: str) -> str:
         at = f"timestamp'2024-01-0{day} 00:00:00Z' as at"
         snapshot(scenario, " union all ".join(f"select {row}, {at}" for row in rows), **config)
-        return take(scenario)
+        return take(scenario).log
 
     source(1, "1 as id, array(named_struct('x', 1, 'y', 2)) as l", "2, array(named_struct('x', 3, 'y', 4))")
     ids = scenario.field_ids("snap")

@@ -57,6 +57,9 @@ def test_batches_in_parallel_lose_nothing(scenario: Scenario) -> None:
     run = run_batches(scenario, "2024-01-01", "2024-01-09", "--select", "t", "--threads", "4")
     assert [row[0] for row in scenario.rows()] == list(range(1, 9))
     assert run.log.count("OK created batch") == 8
+    # The first day was there.
+    assert run.log.splitlines().count(f"{scenario.relation()}: 8 batches, 8 rows") == 1
+    assert run.log.count("OK 1 row") == 8
 
 
 def test_a_full_refresh_of_a_microbatch_model_runs_all_batches(scenario: Scenario) -> None:

@@ -25,20 +25,6 @@ def loads(run: Run) -> list[str]:
     return [verb + rest for verb, rest in sent if verb in ("ALTER", "DELETE", "INSERT", "MERGE")]
 
 
-def done(run: Run, name: str) -> tuple[str, dict[str, Any]]:
-    """What dbt's line says of a model of a run, and its response as `run_results.json` has it."""
-    (result,) = (result for result in run.result.result if result.node.name == name)
-    found = {name: value for name, value in result.adapter_response.items() if value not in ([], {})}
-    assert found.pop("_message") == result.message
-    return str(result.message), found
-
-
-def at(scenario: Scenario, name: str) -> dict[str, Any]:
-    """Where a table is, as a response has it."""
-    metadata = scenario.table(name).metadata
-    return {"schema_id": metadata.current_schema_id, "snapshot_id": str(metadata.current_snapshot_id)}
-
-
 # With how many rows are inserted, updated and deleted; None where that is not told.
 CASES: dict[str, list[tuple[dict[str, Any], list[Any], tuple[int | None, ...]]]] = {
     "append": [({"unique_key": None}, APPENDED, (2, None, 0)), ({}, APPENDED, (2, None, 0))],
@@ -74,8 +60,8 @@ def test_every_strategy_pads_evolves_and_publishes(scenario: Scenario, strategy:
         scenario.model(OLD, name, incremental_strategy=strategy, **config)
     run = scenario.run()
     for name in models:
-        created = {"rows_affected": 2, "rows_inserted": 2, **at(scenario, name)}
-        assert done(run, name) == ("OK 2 rows", created), name
+        created = {"rows_affected": 2, "rows_inserted": 2, **scenario.at(name)}
+        assert run.done(name) == ("OK 2 rows", created), name
     ids = {name: scenario.field_ids(name) for name in models}
     seen = {name: history(scenario, name) for name in models}
     for name, (config, *_) in models.items():
@@ -96,14 +82,14 @@ def test_every_strategy_pads_evolves_and_publishes(scenario: Scenario, strategy:
         assert len(history(scenario, name)) == len(seen[name]) + steps, config
         keeps = (strategy == "merge" and config.get("unique_key", "id")) or "removed_columns" in config
         known = dict(zip(("rows_inserted", "rows_updated", "rows_deleted"), counts, strict=True))
-        assert done(run, name) == (
+        assert run.done(name) == (
             f"OK 2 rows, +1 column, 1 {'kept' if keeps else 'padded'}",
             {
                 "rows_affected": sum(number or 0 for number in counts[:2]),
                 **{key: number for key, number in known.items() if number is not None},
                 "columns_added": ["`n`"],
                 "columns_kept" if keeps else "columns_padded": ["`gone`"],
-                **at(scenario, name),
+                **scenario.at(name),
             },
         ), config
 

@@ -64,9 +64,11 @@ def commits_now(metadata: TableMetadata, ref: str, base: int | None, most: int) 
 
 
 def creation(metadata: TableMetadata) -> Commits:
-    """Return what is known of the commit that has made a table with its rows, if it is the only one."""
+    """Return what is known of the commit that has made a table with its rows: a post-hook may have others."""
     snapshot = metadata.current_snapshot()
-    if snapshot is None or snapshot.parent_snapshot_id is not None:
+    while snapshot is not None and snapshot.parent_snapshot_id is not None:
+        snapshot = metadata.snapshot_by_id(snapshot.parent_snapshot_id)
+    if snapshot is None:
         return Commits(None, metadata.current_schema_id, metadata.current_snapshot_id)
     return commits_since(metadata, snapshot.snapshot_id, None)
 

@@ -1,5 +1,6 @@
 """What a node has done: the text of dbt's line, and data for `run_results.json` and the JSON log."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -11,6 +12,7 @@ from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.settings import Strategy
 
 _OF_DBT = frozenset({"_message", "code", "query_id"})
+_LISTS = tuple(f"columns_{kind}" for kind in ("added", "widened", "relaxed", "padded", "kept", "left_out"))
 _MERGING = (Strategy.MERGE, Strategy.SNAPSHOT)
 
 
@@ -116,11 +118,15 @@ class NodeResult:
         self.loaded = batch
         self.schema_id, self.snapshot_id = commits.schema_id, commits.head
 
+    def note_rows(self, rows: int) -> None:
+        """Take note of how many rows a table was made with, where that is known without its commits."""
+        self.rows, self.loaded = Rows(rows), rows
+
     def note_creation(self, commits: Commits) -> None:
         """Take note of a table that was made with its rows."""
         self.schema_id, self.snapshot_id = commits.schema_id, commits.head
         if commits.counts is not None:
-            self.rows, self.loaded = Rows(commits.counts.added), commits.counts.added
+            self.note_rows(commits.counts.added)
 
     def response(self, response: AdapterResponse, letters: Letters | None) -> Response:
         """Return dbt's response to the node's last statement with all of this.
@@ -163,6 +169,42 @@ class NodeResult:
         if bad:
             parts.append(f"{_rows(bad)} set aside")
         return f"{status} {', '.join(parts)}" if parts and status == "OK" else status
+
+
+def together(batches: Sequence[Response]) -> Response:
+    """Return what several batches of one table have done together.
+
+    A number is left out if it is not known of one of them. So are the schema and the snapshot: batches in
+    parallel tell in another order than they are published in.
+    """
+    columns: dict[str, Any] = {}
+    for name in _LISTS:
+        columns[name] = _once(path for batch in batches for path in getattr(batch, name))
+    columns["columns_renamed"] = {old: new for b in batches for old, new in b.columns_renamed.items()}
+    letters = [batch.dead_letters for batch in batches if batch.dead_letters]
+    bad = sum(each["rows"] for each in letters)
+    inserted = _sum(batch.rows_inserted for batch in batches)
+    result = NodeResult(Rows(inserted), inserted, columns)
+    return Response(
+        result.text("OK", bad),
+        rows_affected=_sum(batch.rows_affected for batch in batches),
+        rows_inserted=inserted,
+        rows_updated=_sum(batch.rows_updated for batch in batches),
+        rows_deleted=_sum(batch.rows_deleted for batch in batches),
+        warnings=_once(text for batch in batches for text in batch.warnings),
+        dead_letters={"table": letters[0]["table"], "rows": bad} if letters else None,
+        **columns,
+    )
+
+
+def _sum(numbers: Iterable[int | None]) -> int | None:
+    found = list(numbers)
+    known = [number for number in found if number is not None]
+    return sum(known) if len(known) == len(found) else None
+
+
+def _once(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
 
 
 def _rows(number: int) -> str:

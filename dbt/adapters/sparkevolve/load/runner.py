@@ -41,6 +41,7 @@ from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
 from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
+from dbt.adapters.sparkevolve.load.batch_sums import BatchSums
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
@@ -76,10 +77,12 @@ class SharedByThreads:
         told_of_differences: the dbt commands and tables for which was said what of the model the table does
             not have.
         told_of_not_null: those for which was said that a contract's NOT NULL is not applied.
+        batch_sums: what the batches of microbatch models have done together.
     """
 
     told_of_differences: set[tuple[str, str]] = field(default_factory=set)
     told_of_not_null: set[tuple[str, str]] = field(default_factory=set)
+    batch_sums: BatchSums = field(default_factory=BatchSums)
     _turns: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -421,19 +424,36 @@ class LoadRunner:
         commits = commits_now(metadata, load.base.ref, load.base.head, len(load.statements))
         self._node.result.note_commits(commits, load.settings.strategy, load.batch.rows)
 
-    def response(self, relation: SparkEvolveRelation, response: AdapterResponse) -> Response:
+    def note_batch(
+        self, unique_id: str, relation: SparkEvolveRelation, response: Response, as_json: bool
+    ) -> None:
+        """Take note that a batch of a microbatch model is done; see ``BatchSums.add``."""
+        self._shared.batch_sums.add(unique_id, relation, response, as_json)
+
+    def response(
+        self,
+        relation: SparkEvolveRelation,
+        response: AdapterResponse,
+        *,
+        is_managed: bool = True,
+        rows: int | None = None,
+    ) -> Response:
         """Return dbt's response to a node's last statement with what the node has done.
 
         Args:
             relation: its table.
             response: that response.
+            is_managed: whether it is an Iceberg table of a catalog that the profile states.
+            rows: how many rows it was made with, if that is known.
         """
         node = self._node
+        if rows is not None:
+            node.result.note_rows(rows)
         removed: dict[str, str] = {}
         if node.load is not None:
             removed = node.load.removed
             node.result.columns |= {"columns_left_out": node.load.ignored}
-        else:
+        elif is_managed:
             try:
                 table = self._catalog.find_readable(relation)
             except DbtRuntimeError as exc:

@@ -28,6 +28,7 @@
     {% do sparkevolve__store_defaults(target_relation, sparkevolve__snapshot_settings()) %}
   {% endif %}
   {% do sparkevolve__run_post_hooks() %}
+  {% do sparkevolve__store_response(target_relation) %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
 

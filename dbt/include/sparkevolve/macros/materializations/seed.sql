@@ -26,13 +26,13 @@
     {% endif %}
     {% set insert = load_csv_rows(model, agate_table) if count else '' %}
   {% endif %}
-  {% set code = 'CREATE' if full_refresh else 'INSERT' %}
-  {% call noop_statement('main', code ~ ' ' ~ count, code, count) %}
+  {% call noop_statement('main', 'OK', 'CREATE' if full_refresh else 'INSERT', count) %}
     {{ get_csv_sql(create, insert) }};
   {% endcall %}
 
   {% do sparkevolve__rows_are_visible(target_relation) %}
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% do sparkevolve__run_post_hooks() %}
+  {% do sparkevolve__store_response(target_relation, count) %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

@@ -23,6 +23,7 @@
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, true) %}
   {% do persist_constraints(target_relation, model) %}
   {% do sparkevolve__run_post_hooks() %}
+  {% do sparkevolve__store_response(target_relation) %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
 
