@@ -9,7 +9,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from dbt.adapters.sparkevolve.evolution.record import PREFIX
+from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
@@ -197,3 +197,23 @@ def _set_columns(other: Catalog, *, add: str = "", drop: str = "") -> None:
             update.add_column(add, columns("x int").fields[0].field_type)
         if drop:
             update.delete_column(drop)
+
+
+@pytest.mark.parametrize(("gone", "expected"), [(None, ["", "run-1", "run-2"]), (3, ["", "run-1", ""])])
+def test_a_replacement_has_made_the_schema_of_the_first_file_that_records_it(
+    other: Catalog, make_table: MakeTable, gone: int | None, expected: list[str]
+) -> None:
+    """The property has the last one only, and not which schema that was; others may have left it there."""
+    make_table(columns("id int"), [{"id": 1}])
+    for number in (1, 2):
+        with other.load_table("db.t").transaction() as transaction:
+            with transaction.update_schema() as update:
+                update.add_column(f"n{number}", columns("x int").fields[0].field_type)
+            entry = {"invocation_id": f"run-{number}", "at": f"2020-02-0{number}T00:00:00+00:00"}
+            transaction.set_properties({REPLACED: json.dumps(entry)})
+        with other.load_table("db.t").transaction() as transaction:
+            transaction.set_properties({"of.others": str(number)})
+    table = other.load_table("db.t")
+    if gone is not None:
+        file_of(table, gone).unlink()
+    assert [schema["invocation_id"] for schema in schema_history(table)] == expected

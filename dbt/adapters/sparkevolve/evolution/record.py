@@ -162,12 +162,26 @@ def read_with_replaced(properties: Mapping[str, str], schemas: Iterable[Schema])
     That is the newest one with the columns that the table was replaced by.
     """
     entries = read(properties)
-    replaced = _entry(-1, properties.get(REPLACED, ""))
+    replaced = replacement(properties.get(REPLACED, ""))
     if replaced is not None and replaced.source:
         found = [schema.schema_id for schema in schemas if fingerprint(schema) == replaced.source]
         if found and max(found) not in entries:
             entries[max(found)] = replace(replaced, schema_id=max(found))
     return entries
+
+
+def replacement(text: str) -> Entry | None:
+    """Return the entry of a table's replacement, from the text of ``REPLACED``; None if there is none.
+
+    Which schema the replacement has made is not in it.
+    """
+    return _entry(-1, text) if text else None
+
+
+def is_replaced_by(properties: Mapping[str, str], invocation_id: str) -> bool:
+    """Tell whether a dbt command has replaced the table, as the last one that did."""
+    entry = replacement(properties.get(REPLACED, ""))
+    return entry is not None and bool(invocation_id) and entry.invocation_id == invocation_id
 
 
 def outdated_properties(properties: Mapping[str, str]) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str], invo
                     update.update_column((name,), doc=doc)
             # Otherwise what others have changed before would pass for what a run has seen.
             now = (table.properties, table.metadata.schemas, table.metadata.current_schema_id)
-            if record.is_known(*now):
+            if record.is_known(*now) or record.is_replaced_by(table.properties, invocation_id):
                 changes = [SetDoc((name,), doc) for name, doc in docs.items()]
                 untold = record.untold(*now)
 

@@ -1,5 +1,8 @@
 """All schemas that a table has had, when, and by which run."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema, index_by_id
@@ -17,6 +20,8 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
     recorded = record.read_with_replaced(table.properties, table.metadata.schemas)
     others = list(shapes.read(table.properties).values())
     sightings = _sightings(table)
+    for schema_id, replaced in _replacements(sightings):
+        recorded.setdefault(schema_id, replaced)
     first_seen = _first_seen(table, sightings)
     history: list[dict[str, Any]] = []
     previous: Schema | None = None
@@ -123,11 +128,15 @@ class _Sighting(NamedTuple):
         schema_id: its id.
         at_ms: the file's time, in milliseconds since the epoch.
         record: what the file's properties record of the schema that is the current one now.
+        replaced: what they record of the table's last replacement.
+        follows: whether the file before it is there, too.
     """
 
     schema_id: int
     at_ms: int
     record: str
+    replaced: str = ""
+    follows: bool = False
 
 
 def _sightings(table: Table) -> list[_Sighting]:
@@ -135,15 +144,29 @@ def _sightings(table: Table) -> list[_Sighting]:
     metadata = table.metadata
     name = f"{record.PREFIX}{metadata.current_schema_id}"
     found: list[_Sighting] = []
+    follows = False
     for entry in metadata.metadata_log:
         older = older_metadata.read(table, entry)
         if older is None:
+            follows = False
             continue  # removed by maintenance
+        properties = older.get("properties") or {}
         # Format version 1 had one schema, and no ids.
-        recorded = (older.get("properties") or {}).get(name, "")
-        found.append(_Sighting(older.get("current-schema-id", 0), entry.timestamp_ms, recorded))
-    now = metadata.properties.get(name, "")
-    return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, now)]
+        seen = (older.get("current-schema-id", 0), entry.timestamp_ms)
+        texts = (properties.get(name, ""), properties.get(record.REPLACED, ""))
+        found.append(_Sighting(*seen, *texts, follows))
+        follows = True
+    now = (metadata.properties.get(name, ""), metadata.properties.get(record.REPLACED, ""))
+    return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, *now, follows)]
+
+
+def _replacements(sightings: list[_Sighting]) -> Iterator[tuple[int, record.Entry]]:
+    """Yield which schemas dbt runs have made that replaced the table: each file with a text that is new."""
+    for before, now in pairwise(sightings):
+        if now.follows and now.replaced != before.replaced:
+            entry = record.replacement(now.replaced)
+            if entry is not None:
+                yield now.schema_id, replace(entry, schema_id=now.schema_id)
 
 
 def _current_since(table: Table, sightings: list[_Sighting]) -> int:

@@ -129,7 +129,7 @@ class Node:
 
     def creation(self) -> dict[str, str]:
         """Return the properties of a table that the node makes, which say where its schema comes from."""
-        if self.is_replacing is None or (self.is_replacing and not self.columns):
+        if self.is_replacing is None:
             return {}
         at = iso(datetime.now(timezone.utc))
         return record.creation_properties(
