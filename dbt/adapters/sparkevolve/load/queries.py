@@ -58,7 +58,7 @@ class Queries:
                 Iceberg lacks under ``fail``.
             UnreadableQueryError: the types of the columns cannot be told.
         """
-        columns = self._columns(target, sql)
+        columns = self._columns(target, sql, *settings.replacing)
         variants = self._takes_variants(settings, table)
         query = storable.storable_query(sql, columns, table, settings.column_renames, variants=variants)
         self._node.nulls = query.nulls
@@ -148,13 +148,15 @@ class Queries:
         version = self._node.format_version if table is not None else settings.format_version
         return version is not None and version >= FIRST_WITH_VARIANTS and not self._reads_types
 
-    def _columns(self, target: SparkEvolveRelation, sql: str) -> spark_types.Struct:
+    def _columns(
+        self, target: SparkEvolveRelation, sql: str, key: Sequence[str] = (), key_setting: str = ""
+    ) -> spark_types.Struct:
         found, json = self._spark.columns_of(spark_types.no_rows(sql))
         if json is not None:
             return spark_types.columns_from_json(json)
-        ambiguous = check_source_names(found)
-        if ambiguous:
-            raise self._refusal(target, ambiguous)
+        if not found or names.collisions(found):
+            # There are no types to be asked for, or not by such names; the rest is looked for with them.
+            raise self._refusal(target, check_source_names(found, key, key_setting))
         return columns_by_type(self._spark, target, sql, found)
 
     def _refusal(
