@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,23 @@ from tests.functional.harness import Scenario
 
 ROOT = Path(__file__).parents[2]
 
+# Which pages have commands in listings, and what runs all of them; `test_docs.py` looks for others.
+# What is in a sentence is looked at for its names and arguments only.
+RUN_BY = {
+    "README.md": "scripts/readme_commands.py",
+    "backfill.md": "test_the_commands_of_the_other_pages",
+    "dead-letters.md": "test_the_commands_of_the_other_pages",
+    "microbatch.md": "test_the_example_of_a_microbatch",
+    "plan.md": "test_the_commands_of_the_other_pages",
+    "rename.md": "test_the_longer_example",
+    "restore.md": "test_the_commands_of_the_other_pages",
+    "schema-page.md": "test_the_commands_of_the_other_pages",
+    "tutorial.md": "test_the_longer_example",
+    "versions.md": "test_the_commands_of_the_other_pages",
+}
 # What differs in each run: times, and dbt's id of a run.
 VARYING = [
+    (r"\b\d+\.\d s\b", "<seconds>"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "<time>"),
     (r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "<run>"),
 ]
@@ -35,17 +51,29 @@ def commands(block: str) -> list[tuple[str, str]]:
     return re.findall(r"^\$ (.*)\n((?:[^$\n].*\n)*)", block, re.MULTILINE)
 
 
+def page_data(file: Path) -> list[dict[str, Any]]:
+    """Return what a page of schemas says of its tables."""
+    data = re.search(
+        r'<script id="data" type="application/json">(.*?)</script>', file.read_text(encoding="utf-8")
+    )
+    assert data is not None
+    return list(json.loads(data[1])["models"])
+
+
 def page_of(scenario: Scenario) -> dict[str, Any]:
     """Return what the page of schemas says of the only table."""
-    text = (scenario.folder / "target" / "sparkevolve_schema.html").read_text(encoding="utf-8")
-    data = re.search(r'<script id="data" type="application/json">(.*?)</script>', text)
-    assert data is not None
-    (model,) = json.loads(data[1])["models"]
-    return dict(model)
+    (model,) = page_data(scenario.folder / "target" / "sparkevolve_schema.html")
+    return model
 
 
-def follow(scenario: Scenario, page: str) -> int:
-    """Write the models and run the commands of a page; return how many lines it shows of what is printed."""
+def follow(scenario: Scenario, page: str, schema: str = "analytics") -> int:
+    """Write the models and run the commands of a page; return how many lines it shows of what is printed.
+
+    Args:
+        scenario: where.
+        page: its name.
+        schema: what the schema is called there.
+    """
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     shown = 0
     for language, code in re.findall(r"^```(sql|console)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
@@ -58,7 +86,7 @@ def follow(scenario: Scenario, page: str) -> int:
             run = scenario.dbt(*arguments)
             assert run.success, run.message or run.log
             # Between these lines are others, of dbt's own.
-            said = iter(masked(run.log.replace(scenario.schema, "analytics")))
+            said = iter(masked(run.log.replace(scenario.schema, schema)))
             assert [line for line in masked(output) if line not in said] == []
             shown += len(output.splitlines())
     return shown
@@ -105,3 +133,45 @@ def test_the_example_of_a_microbatch(scenario: Scenario) -> None:
     assert scenario.dbt(*arguments).success
     rows = [(order, at.replace(tzinfo=None), amount) for order, at, amount in scenario.rows("orders_by_day")]
     assert rows == [(1, datetime(2024, 1, 1, 9), 30), (2, datetime(2024, 1, 2, 10), 46)]
+
+
+def run_listings(scenario: Scenario, page: str) -> None:
+    """Run the commands of a page that it shows without what they print."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for line in "".join(blocks(text, "sh")).splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        if program == "dbt":
+            run = scenario.dbt(*arguments)
+            assert run.success, run.message or run.log
+        else:
+            subprocess.run(line, shell=True, check=True, cwd=scenario.folder)
+
+
+def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
+    """They are about a table `orders`; each page's part begins with what the one before has left."""
+    config = {"on_bad_rows": "dead_letter", "audits": [{"sql": "amount >= 0", "severity": "row"}]}
+    rows = ", ".join(f"({n}, {n % 2 == 0}, {-1 if n == 6 else n}, 'n{n}')" for n in range(1, 7))
+    status = "cast(null as string) as status"
+    scenario.model(f"select *, {status} from values {rows} as t(id, paid, amount, note)", "orders", **config)
+    scenario.model("select 1 as id", "customers")
+    scenario.run()
+
+    def column(name: str) -> list[object]:
+        return scenario.table("orders").scan().to_arrow().sort_by("id")[name].to_pylist()
+
+    run_listings(scenario, "dead-letters.md")
+    assert [row[-2] for row in scenario.rows("orders_dlt")] != []
+    assert column("id") == [1, 2, 3, 4, 5]
+    assert follow(scenario, "backfill.md", "shop") == 12
+    assert column("status") == ["s1", "s2", "s3", "s4", "s5"]
+    scenario.sql(f"update {scenario.relation('orders')} set status = null where id < 3")
+    run_listings(scenario, "backfill.md")
+    assert column("status") == ["open", "done", "s3", "s4", "s5"]
+    scenario.sql(f"alter table {scenario.relation('orders')} drop column note")
+    run_listings(scenario, "restore.md")
+    assert column("note") == ["n1", "n2", "n3", "n4", "n5"]
+    run_listings(scenario, "versions.md")
+    run_listings(scenario, "plan.md")
+    run_listings(scenario, "schema-page.md")
+    page = scenario.folder / "public" / "schemas.html"
+    assert {model["name"] for model in page_data(page)} == {"orders", "customers"}

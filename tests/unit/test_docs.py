@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve.model_config import KNOWN
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.settings import DOCUMENTED
 from dbt.adapters.sparkevolve.variables import KNOWN as VARIABLES
+from tests.functional.test_readme import RUN_BY
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "dbt-tests.md"
@@ -198,6 +199,24 @@ def test_each_run_operation_of_the_pages_takes_its_arguments() -> None:
     unknown = {name for _, name in shown} - set(OPERATIONS)
     # Of the dbt package, whose own tests run it.
     assert unknown <= {"sparkevolve", "NAME"}
+
+
+def test_each_command_in_a_listing_is_run_by_a_test() -> None:
+    with_commands = set()
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md"]:
+        text = page.read_text(encoding="utf-8")
+        for code in re.findall(
+            r"^ *```(?:sh|console|bash|shell)\n(.*?)^ *```$", text, re.MULTILINE | re.DOTALL
+        ):
+            if re.search(r"^ *(?:\$ )?dbt ", code, re.MULTILINE):
+                with_commands.add(page.name)
+    assert with_commands == set(RUN_BY)
+    run = (ROOT / "tests" / "functional" / "test_readme.py").read_text(encoding="utf-8")
+    # What does not read the page could run something else.
+    for page, test in RUN_BY.items():
+        if test.startswith("test_"):
+            body = run[run.index(f"def {test}(") :].split("\n\n\n")[0]
+            assert f'"{page}"' in body, page
 
 
 def test_each_variable_and_setting_of_the_pages_exists() -> None:
