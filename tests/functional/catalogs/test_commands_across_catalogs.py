@@ -143,6 +143,7 @@ def project(
 
 def test_defer_clone_retry_and_state(project: Project) -> None:
     scenario = project.scenario
+    scenario.writes_artifacts = True
     project.write()
     # dbt asks tables for the columns of a fixture, also for `input: this`; without rows will do.
     first = scenario.dbt("test", "--select", "later_run")

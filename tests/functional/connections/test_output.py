@@ -103,7 +103,7 @@ def test_a_command_shows_what_dbt_says_and_nothing_of_java(scenario: Scenario, m
         ["--no-use-colors", "run", "-s", "no_column", "no_number"],
         ["--quiet", "show", "-s", "nested", "--output", "json"],
         ["--quiet", "run", *plan],
-        ["--log-format", "json", "run", "-s", "+days", *window],
+        ["--log-format", "json", "--write-json", "run", "-s", "+days", *window],
         ["--quiet", "run-operation", "schema_history", "--args", "{model: nobody}"],
         ["--quiet", "run", "-s", "refused", *plan[:2]],
         ["--quiet", "run", "--target", "wrong"],
