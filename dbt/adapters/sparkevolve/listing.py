@@ -171,7 +171,7 @@ def check_places(nodes: Iterable[RelationConfig], catalogs: Catalogs) -> None:
         levels = (*namespace(node.schema), str(node.identifier))
         other = found.setdefault((catalog, tuple(map(fold, levels))), node)
         if other is not node:
-            both = (other, node)
+            both = sorted((other, node), key=lambda each: each.name)
             relations = [str(SparkEvolveRelation.create(n.database, n.schema, n.identifier)) for n in both]
             raise SameTableError([f"the {n.resource_type} `{n.name}`" for n in both], relations, catalog)
 
