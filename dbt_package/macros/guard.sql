@@ -31,7 +31,7 @@
 
 
 {# Whether the project has a materialization that goes before dbt-spark's, and hands models to this package: itself, or by
-   another macro of the project. Where dbt does not let macros be read (dbt v2), any one counts. #}
+   other macros, of the project or of a package. Where dbt does not let macros be read (dbt v2), any one counts. #}
 {% macro has_override() %}
   {% set macros = context.get(project_name) %}
   {% if macros is not mapping or 'materialization_incremental_spark' not in macros %}
@@ -42,10 +42,12 @@
     {% do return(true) %}
   {% endif %}
   {% set called = wrapper.macro.depends_on.macros | list %}
-  {% for id in wrapper.macro.depends_on.macros if id.startswith('macro.' ~ project_name ~ '.') %}
-    {% set other = macros.get(id.split('.') | last) %}
-    {% if other is not none %}
-      {% do called.extend(other.macro.depends_on.macros) %}
+  {# What these call is looked at in turn: the list grows while the loop goes through it. #}
+  {% for id in called %}
+    {% set package, name = id.split('.')[1], id.split('.') | last %}
+    {% set other = (context.get(package) or {}).get(name) %}
+    {% if other is not none and other.macro is defined %}
+      {% do called.extend(other.macro.depends_on.macros | reject('in', called) | list) %}
     {% endif %}
   {% endfor %}
   {% do return('macro.sparkevolve.incremental' in called) %}

@@ -313,6 +313,49 @@ def test_settings_of_spark_are_refused_as_by_the_adapter() -> None:
     assert PURE.refused_settings() == wanted
 
 
+class Called:
+    """A macro as dbt has it in its context, with the ids of those that it calls."""
+
+    def __init__(self, *called: str) -> None:
+        self.macro = SimpleNamespace(depends_on=SimpleNamespace(macros=list(called)))
+
+
+@pytest.mark.parametrize(
+    ("calls", "is_one"),
+    [
+        ("macro.sparkevolve.incremental", True),
+        ("macro.case.one", True),
+        ("macro.shared.load", True),
+        ("macro.case.round", False),
+        ("macro.dbt.run_hooks", False),
+        ("macro.gone.load", False),
+    ],
+)
+def test_a_wrapper_hands_models_over_through_any_macros(calls: str, is_one: bool) -> None:
+    """Those of a package that a company shares among its projects, too; some may call each other."""
+    macros = PackageMacros(
+        {
+            "project_name": "case",
+            "context": {
+                "case": {
+                    "materialization_incremental_spark": Called("macro.dbt.statement", calls),
+                    "one": Called("macro.case.two"),
+                    "two": Called("macro.dbt.statement", "macro.case.three"),
+                    "three": Called("macro.sparkevolve.incremental"),
+                    "round": Called("macro.case.back"),
+                    "back": Called("macro.case.round"),
+                },
+                "shared": {
+                    "load": Called("macro.shared.inner"),
+                    "inner": Called("macro.sparkevolve.incremental"),
+                },
+                "dbt": {"run_hooks": Called("macro.dbt.statement"), "statement": Called()},
+            },
+        }
+    )
+    assert macros.has_override() is is_one
+
+
 @pytest.mark.parametrize(("kind", "lines"), [("sparkevolve", 0), ("databricks", 1)])
 def test_on_a_target_of_another_type_the_package_says_that_it_does_nothing(kind: str, lines: int) -> None:
     model = {"resource_type": "model", "unique_id": "m", "config": {"materialized": "incremental"}}
