@@ -1,6 +1,9 @@
 """What Nessie is told of a new schema, which PyIceberg does not say."""
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +15,9 @@ from pyiceberg.types import IntegerType, ListType, MapType, NestedField, StringT
 from requests import Session
 from requests.adapters import HTTPAdapter
 
+from dbt.adapters.sparkevolve.cancellation import Cancellation
+from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.iceberg.nessie import complete_commits, completed
 
 INT = IntegerType()
@@ -55,3 +61,36 @@ def test_only_nessie_is_told() -> None:
         complete_commits(catalog)
         assert (type(session.get_adapter("http://127.0.0.1:1/iceberg/v1")) is not HTTPAdapter) is is_told
     complete_commits(load_catalog("lake", type="in-memory"))
+
+
+def test_its_connections_are_kept(tmp_path: Path) -> None:
+    """Each question of a run goes over those that are there."""
+    asked: list[str] = []
+
+    class Nessie(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            answer = b'{"defaults": {}, "overrides": {"nessie.is-nessie-catalog": "true"}, "namespaces": []}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+            asked.append(str(self.client_address[1]))
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Nessie)
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        given = {"type": "rest", "uri": f"http://127.0.0.1:{server.server_address[1]}"}
+        access = CatalogAccess(resolve("lake", given, tmp_path), Cancellation(), 5)
+        for _ in range(3):
+            assert access.opened.list_namespaces() == []
+        access.opened.close()
+    finally:
+        server.shutdown()
+        server.server_close()
+    # The first is of the configuration, which is asked for before it is known to be Nessie.
+    assert len(set(asked[1:])) == 1

@@ -109,7 +109,7 @@ class CatalogAccess:
                 self._opened = self._open()
                 _give_each_thread_a_connection(self._opened)
                 guard(self._opened, self.settings.takes_locks)
-            complete_commits(self._opened)
+                complete_commits(self._opened)
             return self._opened
 
     def _open(self) -> Catalog:
