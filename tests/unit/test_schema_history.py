@@ -217,3 +217,26 @@ def test_a_replacement_has_made_the_schema_of_the_first_file_that_records_it(
     if gone is not None:
         file_of(table, gone).unlink()
     assert [schema["invocation_id"] for schema in schema_history(table)] == expected
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_replacement_has_not_made_a_schema_that_was_there(
+    other: Catalog, make_table: MakeTable, back: bool
+) -> None:
+    """Columns that the table has, or once had, get the schema of these, which somebody else has made."""
+    make_table(columns("id int"), [{"id": 1}])
+    if back:
+        _set_columns(other, add="n1")
+        _set_columns(other, drop="n1")
+        _set_columns(other, add="n2")
+    with other.load_table("db.t").transaction() as transaction:
+        if back:
+            with transaction.update_schema(allow_incompatible_changes=True) as update:
+                update.delete_column("n2")
+        entry = {"invocation_id": "run-1", "at": "2020-02-01T00:00:00+00:00"}
+        transaction.set_properties({REPLACED: json.dumps(entry)})
+    table = other.load_table("db.t")
+    assert table.metadata.current_schema_id == 0
+    history = schema_history(table)
+    assert [schema["invocation_id"] for schema in history] == [""] * len(history)
+    assert not [schema["at"] for schema in history if schema["at"].startswith("2020")]

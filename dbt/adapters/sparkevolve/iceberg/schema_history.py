@@ -130,6 +130,7 @@ class _Sighting(NamedTuple):
         record: what the file's properties record of the schema that is the current one now.
         replaced: what they record of the table's last replacement.
         follows: whether the file before it is there, too.
+        schema_ids: the ids of all schemas that it has.
     """
 
     schema_id: int
@@ -137,6 +138,7 @@ class _Sighting(NamedTuple):
     record: str
     replaced: str = ""
     follows: bool = False
+    schema_ids: frozenset[int] = frozenset()
 
 
 def _sightings(table: Table) -> list[_Sighting]:
@@ -154,16 +156,21 @@ def _sightings(table: Table) -> list[_Sighting]:
         # Format version 1 had one schema, and no ids.
         seen = (older.get("current-schema-id", 0), entry.timestamp_ms)
         texts = (properties.get(name, ""), properties.get(record.REPLACED, ""))
-        found.append(_Sighting(*seen, *texts, follows))
+        ids = frozenset(schema.get("schema-id", 0) for schema in older.get("schemas") or [{}])
+        found.append(_Sighting(*seen, *texts, follows, ids))
         follows = True
     now = (metadata.properties.get(name, ""), metadata.properties.get(record.REPLACED, ""))
     return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, *now, follows)]
 
 
 def _replacements(sightings: list[_Sighting]) -> Iterator[tuple[int, record.Entry]]:
-    """Yield which schemas dbt runs have made that replaced the table: each file with a text that is new."""
+    """Yield which schemas dbt runs have made that replaced the table: each file with a text that is new.
+
+    Of columns that the table has, or once had, the schema is that of these, which somebody has made before.
+    """
     for before, now in pairwise(sightings):
-        if now.follows and now.replaced != before.replaced:
+        is_new = now.schema_id not in before.schema_ids
+        if now.follows and is_new and now.replaced != before.replaced:
             entry = record.replacement(now.replaced)
             if entry is not None:
                 yield now.schema_id, replace(entry, schema_id=now.schema_id)
