@@ -95,6 +95,10 @@ def test_ages_in_a_catalog_that_is_away_take_no_others_with_them(
         errors.append(raised.value)
     assert errors[0] is not errors[1]
     assert away.asked == ["first"]
+    # Two sources may be one table.
+    with pytest.raises(CatalogUnavailableError):
+        documentation.age(first)
+    assert away.asked == ["first"]
     for _ in range(2):
         with pytest.raises(CatalogUnavailableError):
             documentation.age(later)

@@ -124,7 +124,7 @@ class Documentation:
             except FreshnessError as exc:
                 logger.debug(exc.msg)
             if catalog in away:
-                self._unanswered[relation] = away[catalog].of_another()
+                self._unanswered[relation] = away[catalog]
         return found
 
     def age(self, relation: BaseRelation) -> FreshnessResponse:
@@ -136,9 +136,10 @@ class Documentation:
             FreshnessError: there is no such table, or its metadata cannot be read, or do not tell.
             CatalogUnavailableError: the catalog is away.
         """
-        unanswered = self._unanswered.pop(relation, None)
+        unanswered = self._unanswered.get(relation)
         if unanswered is not None:
-            raise unanswered
+            # Two sources may be one table.
+            raise unanswered.of_another()
         return self._age(relation)
 
     def _age(self, relation: BaseRelation) -> FreshnessResponse:
