@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.spark.session import session_key
 
@@ -48,3 +49,23 @@ def test_certificates_that_are_renewed_in_their_file_reach_java(tmp_path: Path) 
         keys.append(key(tmp_path, rest))
         assert key(tmp_path, {}, archive=rest) == key(tmp_path, {}, archive=rest)
     assert len(set(keys)) == 3
+
+
+def test_certificates_that_are_renewed_under_way_give_no_node_another_session(tmp_path: Path) -> None:
+    """What a hook at the beginning of the command has set, and its temporary views, would not be there."""
+    file = tmp_path / "ca.pem"
+    file.write_text("old")
+    rest = {"type": "rest", "uri": "https://127.0.0.1:1/", "ssl": {"cabundle": str(file)}}
+    output = {"type": "sparkevolve", "method": "session", "schema": "shop", "catalog": "lake"}
+    profile = {**output, "catalog_properties": rest, "catalogs": {"archive": rest}}
+
+    def session(command: SparkEvolveCredentials) -> tuple[object, ...]:
+        return session_key(command.all_catalog_settings(), {}, {}, tmp_path, "shop")
+
+    command, found = SparkEvolveCredentials.from_dict(profile), set()
+    for change in (lambda: None, lambda: file.write_text("new"), file.unlink):
+        change()
+        found.add(session(command))
+    assert len(found) == 1
+    file.write_text("new")
+    assert session(SparkEvolveCredentials.from_dict(profile)) not in found

@@ -190,6 +190,7 @@ class SparkEvolveCredentials(SparkCredentials):
             self.server_side_parameters[_ANSI] = str(wanted).lower()
         self.database = self.catalog
         self._base_dir = Path.cwd()
+        self._authorities: dict[str | None, str | None] = {}
         settings, *further = self.all_catalog_settings()
         for each in (settings, *further):
             each.check()
@@ -364,6 +365,9 @@ class SparkEvolveCredentials(SparkCredentials):
 
     def _resolved(self, place: Place, properties: Mapping[str, Any] | None) -> CatalogSettings:
         settings = catalog_settings.resolve(place.name, properties or {}, self._base_dir, place)
+        # Certificates that are renewed under way would give the nodes that are left another session.
+        authorities = self._authorities.setdefault(settings.ca_file, settings.authorities)
+        settings = replace(settings, authorities=authorities)
         if self.method == SparkConnectionMethod.SESSION:
             return settings
         # A server has Spark's settings from its operator.

@@ -97,6 +97,7 @@ class CatalogSettings:
         sqlite_file: the database of a SQLite catalog, or None. Both processes and both languages share it.
         embedded: no ``catalog_properties`` were given.
         ca_file: certificates in PEM format of authorities that Spark's Java is to trust too.
+        authorities: what tells these certificates from those that were in the file before; None without any.
         tuning: what was said of the catalog that Spark has nothing for, and need not; for people to read.
         lacking_spark: the same that Spark would have to have.
         lacking_pyiceberg: the same of PyIceberg.
@@ -115,6 +116,7 @@ class CatalogSettings:
     sqlite_file: Path | None = None
     embedded: bool = False
     ca_file: str | None = None
+    authorities: str | None = field(default=None, repr=False)
     tuning: tuple[str, ...] = ()
     lacking_spark: tuple[str, ...] = ()
     lacking_pyiceberg: tuple[str, ...] = ()
@@ -132,14 +134,6 @@ class CatalogSettings:
         """What tells what the catalog can do: PyIceberg's properties, and what only Spark is told of that."""
         skips = self.spark.get(f"spark.sql.catalog.{self.name}.{SKIPS_NAMES}")
         return self.pyiceberg if skips is None else {**self.pyiceberg, SKIPS_NAMES: skips}
-
-    @property
-    def authorities(self) -> str | None:
-        """What tells the certificates in ``ca_file`` from those that were there before; None without any."""
-        try:
-            return self.ca_file and hashlib.sha256(Path(self.ca_file).read_bytes()).hexdigest()
-        except OSError:
-            return None
 
     @property
     def where(self) -> str:
@@ -467,9 +461,17 @@ def _settings(place: Place, kind: str, translation: Translation, given: Mapping[
         file_io=file_io(kind, given),
         java_properties=translation.java,
         ca_file=translation.ca_file,
+        authorities=_fingerprint(translation.ca_file),
         tuning=tuple(translation.tuning),
         lacking_spark=tuple(translation.lacking_spark),
         lacking_pyiceberg=tuple(translation.lacking_pyiceberg),
         unknown=tuple(translation.unknown),
         place=place,
     )
+
+
+def _fingerprint(file: str | None) -> str | None:
+    try:
+        return file and hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return None  # that is said where the file is used
