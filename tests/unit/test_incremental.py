@@ -1330,3 +1330,16 @@ def test_a_load_begins_with_the_table_that_was_looked_at_once(run: Run, make_tab
     assert run.runner.begin_load(TARGET).table is table
     # When it begins again, it looks again.
     assert run.runner.begin_load(TARGET).table is not table
+
+
+def test_rows_that_are_there_are_no_failure_though_nothing_can_be_told_of_them(
+    run: Run, start: Start, other: Catalog
+) -> None:
+    """As where Spark alone may read the files of metadata, or a catalog answers 500 to one question."""
+    load = start(ROW, publish="direct")
+    run.load_all(load)
+    Path(other.load_table("db.t").metadata_location.removeprefix("file://")).unlink()
+    assert run.runner.publish(load, is_last=True)
+    made = Run(run.catalog)
+    for rows, text in ((None, "OK"), (3, "OK 3 rows")):
+        assert str(made.runner.response(TARGET, AdapterResponse("OK"), rows=rows)) == text

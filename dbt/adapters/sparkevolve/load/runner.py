@@ -418,7 +418,8 @@ class LoadRunner:
         """Take note of what a load has done that went straight into the table, or had nothing to load."""
         try:
             metadata = self._catalog.load(load.target).metadata
-        except DbtRuntimeError as exc:
+        except Exception as exc:
+            # The rows are there, and so for whatever the catalog or a library says.
             logger.debug(f"What was loaded into {load.target} is not known: {exc}")
             return
         commits = commits_now(metadata, load.base.ref, load.base.head, len(load.statements))
@@ -456,7 +457,7 @@ class LoadRunner:
         elif is_managed:
             try:
                 table = self._catalog.find_readable(relation)
-            except DbtRuntimeError as exc:
+            except Exception as exc:
                 # The rows are there, whatever can be told of them.
                 logger.debug(f"What was loaded into {relation} is not known: {exc}")
                 table = None
