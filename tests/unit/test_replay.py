@@ -235,3 +235,18 @@ def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
         "SELECT CAST(`id` AS bigint) AS `id`, `n` AS `amount`\nFROM `t` VERSION AS OF 7\n) AS `old` "
         "ON `old`.`id` <=> `new`.`id`"
     )
+
+
+def test_rows_of_a_key_that_a_load_does_not_look_at_are_found_as_it_looks() -> None:
+    """The conditions of a MERGE may name both sides, and those of a DELETE the table's columns alone."""
+    given = ("`t`", "SELECT 1", ["a > 1 -- or so", "b"], ["id"])
+    letter = "SELECT DISTINCT DBT_INTERNAL_SOURCE.`sparkevolve_letter` AS `letter`\nFROM (\nSELECT 1\n)"
+    same = "ON DBT_INTERNAL_DEST.`id` <=> DBT_INTERNAL_SOURCE.`id`"
+    condition = "WHERE NOT coalesce((a > 1 -- or so\n) AND (b), false)"
+    assert replay.excluded(*given, is_merge=True) == (
+        f"{letter} AS DBT_INTERNAL_SOURCE\nJOIN `t` AS DBT_INTERNAL_DEST {same}\n{condition}"
+    )
+    assert replay.excluded(*given, is_merge=False) == (
+        f"{letter} AS DBT_INTERNAL_SOURCE\nJOIN (\nSELECT `id` FROM `t` AS DBT_INTERNAL_DEST\n{condition}\n) "
+        f"AS DBT_INTERNAL_DEST {same}"
+    )

@@ -322,6 +322,40 @@ def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(scenario: Scenari
         assert found == [(1, 10, "new"), (2, 99, None), (3, 20, None), (4, 10, None), (5, 20, "y")]
 
 
+def test_a_key_is_loaded_once_whatever_rows_the_predicates_leave_out(scenario: Scenario) -> None:
+    """A predicate that goes with the time has left the row of an older letter behind, which has its key."""
+    keyed = {"t": "delete+insert", "u": "merge"}
+    late = ["DBT_INTERNAL_DEST.day >= date '2024-02-01'"]
+
+    def run(query: str, **config: Any) -> None:
+        for name, strategy in keyed.items():
+            scenario.model(query, name, **{**ROUTED, "incremental_strategy": strategy, **config})
+        scenario.run()
+
+    days = "(1, {}, date '2024-01-31'), (2, {}, date '2024-02-01')"
+    run(f"select * from values {days.format(10, 10)} as s(id, n, day)")
+    bad = f"{days} , (3, {{}}, date '2024-01-31'), (4, {{}}, date '2024-02-01')".format(
+        "'a'", "'b'", "'c'", "'4'"
+    )
+    run(f"select * from values {bad} as s(id, n, day)", incremental_predicates=late)
+    for name in keyed:
+        for number, day in ((1, "01-31"), (2, "02-01"), (3, "01-31")):
+            values = {"id": number, "n": "20", "day": f"2024-{day}"}
+            payload = base64.b64encode(json.dumps(values).encode()).decode()
+            scenario.sql(
+                f"update {scenario.relation(f'{name}_dlt')} set payload = '{payload}' "
+                f"where messageId = '{{\"id\":{number}}}'"
+            )
+        reason = "the table has rows of this key that `incremental_predicates` leave out"
+        assert f"  1 would stay: {reason}" in replay(scenario, model=name, plan_only=True)
+        stays = f"  1 stays: {reason}, and would have the key twice\n"
+        log = replay(scenario, model=name)
+        assert "2 dead letters of" in log
+        assert stays in log
+        assert stays in replay(scenario, model=name, overwrite=True)
+        assert [row[:2] for row in scenario.rows(name)] == [(1, 10), (2, 20), (3, 20), (4, 4)]
+
+
 @pytest.mark.parametrize("does", ["remove", "load", "keep"])
 def test_what_another_replay_does_meanwhile_is_done_once(
     scenario: Scenario, intrude: Intrude, does: str

@@ -47,6 +47,9 @@ logger = AdapterLogger("SparkEvolve")
 
 NEWER_ROW = "the table has rows of this key that were loaded after it"
 _FORGOTTEN = "the table has rows of this key, and when they were loaded is not known any more"
+_EXCLUDED = (
+    "the table has rows of this key that `incremental_predicates` leave out, and would have the key twice"
+)
 _LEFT = (replay.NEWER_LETTER, NEWER_ROW, _FORGOTTEN)
 
 
@@ -474,11 +477,13 @@ class Replay:
         return self._settings.strategy in KEYED and bool(self._settings.unique_key)
 
     def _left(self, judged: "_Judged", chunk: "_Chunk", base: Base) -> dict[str, str]:
-        """Return which letters of a chunk are older than the rows of their keys, with the reason, by id."""
-        if not self._is_keyed or self._arguments.overwrite:
+        """Return which letters of a chunk stay for the rows of their keys, with the reason, by id."""
+        if not self._is_keyed:
             return {}
-        left: dict[str, str] = {}
         key = _spelled(self._settings.unique_key, judged.schema)
+        left = dict.fromkeys(self._excluded(judged, chunk, key), _EXCLUDED)
+        if self._arguments.overwrite:
+            return left
         for loaded in sorted(int(row[0]) for row in self._spark.rows(judged.times(chunk))):
             then = _snapshot_at(base, loaded // 1000)
             of_letters = judged.at(chunk, loaded)
@@ -496,6 +501,18 @@ class Replay:
             for row in self._spark.rows(f"SELECT DISTINCT `letter` FROM (\n{query}\n) AS `found`"):
                 left[str(row[0])] = reason
         return left
+
+    def _excluded(self, judged: "_Judged", chunk: "_Chunk", key: Sequence[str]) -> list[str]:
+        """Return the ids of letters beside whose row the table would keep another one of its key.
+
+        A condition that goes with the time lets a run look at rows as old as its own; a letter is older.
+        """
+        settings = self._settings
+        if not settings.predicates:
+            return []
+        letters, is_merge = judged.at(chunk), settings.strategy == Strategy.MERGE
+        query = replay.excluded(str(self._target), letters, settings.predicates, key, is_merge=is_merge)
+        return [str(row[0]) for row in self._spark.rows(query)]
 
     def _note_left(self, judged: "_Judged", left: Mapping[str, str], found: Replayed) -> None:
         for reason in set(left.values()):
@@ -600,9 +617,9 @@ class _Judged:
         """Return the query of when they were written, in microseconds since the epoch."""
         return f"SELECT DISTINCT `{LOADED}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
 
-    def at(self, chunk: _Chunk, loaded: int) -> str:
-        """Return the query of the letters of a chunk that were written at a time."""
-        where = f"{chunk.condition} AND `{LOADED}` = {loaded}"
+    def at(self, chunk: _Chunk, loaded: int | None = None) -> str:
+        """Return the query of the letters of a chunk, or of those that were written at a time."""
+        where = chunk.condition if loaded is None else f"{chunk.condition} AND `{LOADED}` = {loaded}"
         return f"SELECT * FROM (\n{self._good}\n) AS `good` WHERE {where}"
 
     def rows(self, ids: Iterable[str], absent: Collection[str]) -> str:

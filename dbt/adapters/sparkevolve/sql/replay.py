@@ -17,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_li
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
 from dbt.adapters.sparkevolve.sql.dead_letters import to_json
-from dbt.adapters.sparkevolve.sql.dml import enclosed
+from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed
 from dbt.adapters.sparkevolve.sql.payloads import read_as
 
 # Of a letter that is read back: what tells it from others, its place, its time, which columns it lacks, for
@@ -362,6 +362,32 @@ def rows_of(
     return (
         f"SELECT `new`.{quote(LETTER)} AS `letter`, {row} AS `row`\n"
         f"FROM (\n{judged}\n) AS `new`\nJOIN (\nSELECT {items}\nFROM {relation}{at}\n) AS `old` ON {same}"
+    )
+
+
+def excluded(
+    relation: str, judged: str, predicates: Sequence[str], key: Sequence[str], *, is_merge: bool
+) -> str:
+    """Return the query of the ids of letters under whose key a table has rows that a load does not look at.
+
+    Args:
+        relation: the rendered name of the table.
+        judged: the query of the letters.
+        predicates: one or more conditions that limit what a load looks at.
+        key: the names of the columns that are the key.
+        is_merge: whether the load is a MERGE, whose conditions may be about rows of the batch, too.
+    """
+    condition = f"NOT coalesce({' AND '.join(map(enclosed, predicates))}, false)"
+    same = " AND ".join(f"{TARGET_ALIAS}.{quote(n)} <=> {SOURCE_ALIAS}.{quote(n)}" for n in key)
+    if is_merge:
+        rows, where = relation, f"\nWHERE {condition}"
+    else:
+        # The conditions of a DELETE may name the table's columns alone.
+        names = ", ".join(map(quote, key))
+        rows, where = f"(\nSELECT {names} FROM {relation} AS {TARGET_ALIAS}\nWHERE {condition}\n)", ""
+    return (
+        f"SELECT DISTINCT {SOURCE_ALIAS}.{quote(LETTER)} AS `letter`\nFROM (\n{judged}\n) AS {SOURCE_ALIAS}\n"
+        f"JOIN {rows} AS {TARGET_ALIAS} ON {same}{where}"
     )
 
 
