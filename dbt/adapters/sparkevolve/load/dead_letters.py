@@ -69,11 +69,11 @@ _STAMP = threading.Lock()
 _last_stamp = 0
 
 
-def _new_stamp() -> int:
-    """Return the time now in microseconds since the epoch, each one once in this process."""
+def _new_stamp(now: int) -> int:
+    """Return a time in microseconds since the epoch, the given one or a later one, once in this process."""
     global _last_stamp
     with _STAMP:
-        _last_stamp = max(_last_stamp + 1, time.time_ns() // 1000)
+        _last_stamp = max(_last_stamp + 1, now)
         return _last_stamp
 
 
@@ -417,7 +417,8 @@ class DeadLetters:
         base = self._catalog.base(relation, lambda: self._spark.setting("spark.wap.branch"))
         if not self._rely_on_others(letters, base):
             return False
-        stamp = _new_stamp()
+        # By Spark's clock, as commits to the model's table are, with whose times a replay compares it.
+        stamp = _new_stamp(int(self._spark.rows(sql.NOW)[0][0]))
         names = {f.name: spark_type(f.field_type) for f in base.table.schema().fields}
         insert = functools.partial(
             sql.insert_letters,

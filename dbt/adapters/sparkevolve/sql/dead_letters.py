@@ -38,6 +38,9 @@ COLUMNS = {
 }
 """The columns of a dead-letter table, with their Spark SQL types."""
 
+NOW = "SELECT unix_micros(current_timestamp())"
+"""The query of the time by Spark's clock, in microseconds since the epoch."""
+
 
 @dataclass(frozen=True)
 class Window:
