@@ -250,3 +250,14 @@ def test_rows_of_a_key_that_a_load_does_not_look_at_are_found_as_it_looks() -> N
         f"{letter} AS DBT_INTERNAL_SOURCE\nJOIN (\nSELECT `id` FROM `t` AS DBT_INTERNAL_DEST\n{condition}\n) "
         f"AS DBT_INTERNAL_DEST {same}"
     )
+    own = "`sparkevolve_letter`, `sparkevolve_letter_loaded`"
+    newer = "DBT_INTERNAL_DEST.`sparkevolve_letter_loaded` < DBT_INTERNAL_SOURCE.`sparkevolve_letter_loaded`"
+    older = letter.replace("SOURCE", "DEST")
+    assert replay.excluded("(SELECT 2)", *given[1:], is_merge=True, are_letters=True) == (
+        f"{older} AS DBT_INTERNAL_SOURCE\nJOIN (SELECT 2) AS DBT_INTERNAL_DEST {same} AND {newer}\n"
+        f"{condition}"
+    )
+    assert replay.excluded("(SELECT 2)", *given[1:], is_merge=False, are_letters=True) == (
+        f"{older} AS DBT_INTERNAL_SOURCE\nJOIN (\nSELECT `id`, {own} FROM (SELECT 2) AS DBT_INTERNAL_DEST\n"
+        f"{condition}\n) AS DBT_INTERNAL_DEST {same} AND {newer}"
+    )

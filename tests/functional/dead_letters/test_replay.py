@@ -2,10 +2,15 @@
 
 import base64
 import json
+import time
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -13,11 +18,15 @@ from pyiceberg.types import (
     DecimalType,
     DoubleType,
     IcebergType,
+    IntegerType,
     LongType,
+    NestedField,
     StringType,
+    UUIDType,
 )
 
 from dbt.adapters.sparkevolve.evolution.names import string_literal
+from dbt.adapters.sparkevolve.load import dead_letters
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from dbt.adapters.sparkevolve.sql import payloads
 from tests.functional.harness import Scenario
@@ -244,16 +253,19 @@ def test_of_each_key_the_newest_letter_counts(scenario: Scenario) -> None:
             '{"id":4,"x":1.50,"d":1.23456789012345641,"s":{"d":[-0.98765432109876541, 1]}, "b":"\\u0059Q=="}',
             old,
         ),
+        # Written by hand.
+        ('{"id":6}', '{"id":6,"n":60}', "null"),
     ]
     kept = (
         "letters of this key and this time do not all have the same columns, and go in together only: give "
         "each of them all of these in its payload, with null where there is no value",
         "`id` of the unique_key is not in it: put that into its payload, with null if the row has none",
+        "`loadedAt` is NULL, and nothing else tells whether the row of its key is newer: put in the time",
     )
     for name, strategy in models.items():
         scenario.model(first, name, **ROUTED, incremental_strategy=strategy)
         values = ", ".join(
-            f"('{id_}', '{base64.b64encode(text.encode()).decode()}', '', '{name}', '', {at})"
+            f"('{id_}', '{base64.b64encode(text.encode()).decode()}', null, '{name}', null, {at})"
             for id_, text, at in found
         )
         scenario.sql(f"insert into {scenario.relation(f'{name}_dlt')} values {values}")
@@ -268,7 +280,7 @@ def test_of_each_key_the_newest_letter_counts(scenario: Scenario) -> None:
         assert [row[:4] for row in scenario.rows(name)] == rows
         digits = [Decimal("-0.98765432109876541"), Decimal(1)]
         assert scenario.rows(name)[-1][4:] == (Decimal("1.23456789012345641"), {"d": digits})
-        oldest = replay(scenario, model=name, overwrite=True, limit=2, plan_only=True)
+        oldest = replay(scenario, model=name, overwrite=True, limit=3, plan_only=True)
         assert "2 dead letters of" in oldest
         assert "would be loaded" in oldest
         assert "5 dead letters of" in replay(scenario, model=name, overwrite=True)
@@ -278,22 +290,45 @@ def test_of_each_key_the_newest_letter_counts(scenario: Scenario) -> None:
             kept[1],
             kept[0],
             kept[0],
+            kept[2],
         ]
 
 
-def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(scenario: Scenario) -> None:
-    """A letter replaces no row that has got another value since; what is only called otherwise is none."""
+def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A letter replaces no row that has got another value since; what is only called otherwise is none.
+
+    Nor does it if the clock of dbt's machine was ahead of Spark's, or the key is a uuid in capitals.
+    """
     keyed = {"t": "delete+insert", "u": "merge"}
+    uuid = "a1111111-aaaa-4bbb-8ccc-222222222222"
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    fields = [("id", UUIDType()), ("n", IntegerType())]
+    lake.create_table(
+        (scenario.schema, "v"),
+        Schema(*(NestedField(n, name, type_, required=False) for n, (name, type_) in enumerate(fields, 1))),
+        properties={"format-version": "2"},
+    )
+    of_uuid = iter([("10", "5"), ("'a'", "'5'"), ("99", "5"), ("99", "5")])
 
     def run(query: str, **config: Any) -> None:
         for name, strategy in keyed.items():
             scenario.model(query, name, **{**ROUTED, "incremental_strategy": strategy, **config})
+        n, other = next(of_uuid)
+        of_key = f"('{uuid.upper()}', {n}), ('{uuid[:-1]}3', {other})"
+        scenario.model(f"select * from values {of_key} as s(id, n)", "v", **ROUTED)
         scenario.run()
 
     at = "timestamp '2024-01-31 12:00:00.000001Z' as at"
     run(f"select id, 10 as n, cast(1.1 as float) as m, {at} from values (1), (2), (3), (4) as s(id)")
     rows = "(1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, '20')"
-    run(f"select id, n, cast(1.1 as float) as m, {at} from values {rows} as s(id, n)")
+    ahead = SimpleNamespace(
+        time_ns=lambda: time.time_ns() + 600 * 10**9, sleep=time.sleep, monotonic=time.monotonic
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(dead_letters, "time", ahead)
+        run(f"select id, n, cast(1.1 as float) as m, {at} from values {rows} as s(id, n)")
     # Of 1 a new column has a value, of 2 a renamed one another value, of 4 a time; 3 has none of this.
     later = at.replace("01Z", "02Z").removesuffix(" as at")
     run(
@@ -320,6 +355,11 @@ def test_rows_are_newer_in_columns_that_are_new_or_renamed_too(scenario: Scenari
         assert "  3 stay: the table has rows of this key that were loaded after it\n" in log
         found = [(row[0], row[1], row[4]) for row in scenario.rows(name)]
         assert found == [(1, 10, "new"), (2, 99, None), (3, 20, None), (4, 10, None), (5, 20, "y")]
+    payload = base64.b64encode(json.dumps({"id": uuid.upper(), "n": 20}).encode()).decode()
+    scenario.sql(f"update {scenario.relation('v_dlt')} set payload = '{payload}'")
+    log = replay(scenario, model="v")
+    assert "  1 stays: the table has rows of this key that were loaded after it\n" in log
+    assert scenario.rows("v") == [(UUID(uuid), 99), (UUID(f"{uuid[:-1]}3"), 5)]
 
 
 def test_a_key_is_loaded_once_whatever_rows_the_predicates_leave_out(scenario: Scenario) -> None:
@@ -329,31 +369,56 @@ def test_a_key_is_loaded_once_whatever_rows_the_predicates_leave_out(scenario: S
 
     def run(query: str, **config: Any) -> None:
         for name, strategy in keyed.items():
-            scenario.model(query, name, **{**ROUTED, "incremental_strategy": strategy, **config})
+            of_strategy = {**ROUTED, "incremental_strategy": strategy, **config}
+            if config and strategy == "delete+insert":
+                # A subquery, which a MERGE does not take.
+                days = "select date '2024-02-01' union all select date '2024-03-01'"
+                of_strategy["incremental_predicates"] = [f"day in ({days})"]
+            scenario.model(query, name, **of_strategy)
         scenario.run()
 
-    days = "(1, {}, date '2024-01-31'), (2, {}, date '2024-02-01')"
-    run(f"select * from values {days.format(10, 10)} as s(id, n, day)")
+    days = "(1, {}, date '2024-01-31'), (2, {}, date '2024-02-01'), (null, {}, date '2024-01-31')"
+    run(f"select * from values {days.format(10, 10, 10)} as s(id, n, day)")
     bad = f"{days} , (3, {{}}, date '2024-01-31'), (4, {{}}, date '2024-02-01')".format(
-        "'a'", "'b'", "'c'", "'4'"
+        "'a'", "'b'", "'d'", "'c'", "'4'"
     )
     run(f"select * from values {bad} as s(id, n, day)", incremental_predicates=late)
     for name in keyed:
-        for number, day in ((1, "01-31"), (2, "02-01"), (3, "01-31")):
-            values = {"id": number, "n": "20", "day": f"2024-{day}"}
+        for number, day in ((1, "01-31"), (2, "02-01"), (3, "01-31"), ("null", "01-31")):
+            values = {"id": None if number == "null" else number, "n": "20", "day": f"2024-{day}"}
             payload = base64.b64encode(json.dumps(values).encode()).decode()
             scenario.sql(
                 f"update {scenario.relation(f'{name}_dlt')} set payload = '{payload}' "
                 f"where messageId = '{{\"id\":{number}}}'"
             )
+        # Newer than its letter too, which `overwrite` would not load either.
+        scenario.sql(f"update {scenario.relation(name)} set n = 11 where id = 1")
         reason = "the table has rows of this key that `incremental_predicates` leave out"
-        assert f"  1 would stay: {reason}" in replay(scenario, model=name, plan_only=True)
-        stays = f"  1 stays: {reason}, and would have the key twice\n"
+        assert f"  2 would stay: {reason}" in replay(scenario, model=name, plan_only=True)
+        stay = f"  2 stay: {reason}, and would have the key twice\n"
         log = replay(scenario, model=name)
         assert "2 dead letters of" in log
-        assert stays in log
-        assert stays in replay(scenario, model=name, overwrite=True)
-        assert [row[:2] for row in scenario.rows(name)] == [(1, 10), (2, 20), (3, 20), (4, 4)]
+        assert stay in log
+        assert "`overwrite: true` loads these too" not in log
+        # Of several letters of a key the newest one's row is the one to be there.
+        several = [(5, 50, "01-31"), (5, 51, "01-31"), (6, 60, "02-01"), (6, 61, "01-31")]
+        for number, n, day in several:
+            values = {"id": number, "n": n, "day": f"2024-{day}"}
+            payload = base64.b64encode(json.dumps(values).encode()).decode()
+            scenario.sql(
+                f"insert into {scenario.relation(f'{name}_dlt')} "
+                f"values ('{{\"id\":{number}}}', '{payload}', '', '{name}', '', now())"
+            )
+        log = replay(scenario, model=name, overwrite=True)
+        assert "3 dead letters of" in log
+        assert stay in log
+        assert (
+            "  1 stays: another dead letter of this key is newer, and `incremental_predicates` would leave "
+            "out this one's row\n"
+        ) in log
+        rows = [(None, 10), (1, 11), (2, 20), (3, 20), (4, 4), (5, 51), (6, 61)]
+        assert [row[:2] for row in scenario.rows(name)] == rows
+        assert [row["payload"]["n"] for row in letters(scenario, f"{name}_dlt")] == ["20", 50, "20"]
 
 
 @pytest.mark.parametrize("does", ["remove", "load", "keep"])
@@ -485,6 +550,11 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     six = (6, {"a": 1, "in": {"b": 2}}, [{"c": 3}], [("k", {"d": [{"e": 4}]})], None)
     assert scenario.rows()[5] == six
     assert [row["payload"]["id"] for row in letters(scenario)] == [-1, *misshapen, *twice]
+
+    scenario.model(f"select id, id as other, {nested} from values (1) as v(id)", **config, unique_key="other")
+    run = scenario.dbt("run-operation", "replay_dead_letters", "--args", '{"model": "t"}')
+    reason = "has no column `other` of the unique_key: run the model first. Nothing was loaded."
+    assert f"{scenario.relation()} {reason}" in run.message + run.log
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, LongType, NestedField, PrimitiveType, StringType
+from pyiceberg.types import IcebergType, LongType, NestedField, PrimitiveType, StringType, UUIDType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
@@ -49,6 +49,9 @@ NEWER_ROW = "the table has rows of this key that were loaded after it"
 _FORGOTTEN = "the table has rows of this key, and when they were loaded is not known any more"
 _EXCLUDED = (
     "the table has rows of this key that `incremental_predicates` leave out, and would have the key twice"
+)
+_BEFORE_OTHERS = (
+    "another dead letter of this key is newer, and `incremental_predicates` would leave out this one's row"
 )
 _LEFT = (replay.NEWER_LETTER, NEWER_ROW, _FORGOTTEN)
 
@@ -222,6 +225,7 @@ class Replay:
                 "which a Thrift server makes no commit that says which letters it holds: replay them with "
                 "`method: session`, or in a REST catalog. Nothing was loaded."
             )
+        self._check_key(table)
         found = Replayed(str(self._target), str(self._letters), self._arguments.plan_only)
         try:
             self._refresh()
@@ -233,6 +237,15 @@ class Replay:
         finally:
             self._give_back()
         return found
+
+    def _check_key(self, table: LoadedTable) -> None:
+        taken = {fold(f.name) for f in table.schema().fields}
+        missing = [name for name in self._settings.unique_key if fold(name) not in taken]
+        if self._is_keyed and missing:
+            raise OperationError(
+                f"{self._target} has no column {quote(missing[0])} of the unique_key: run the model first. "
+                "Nothing was loaded."
+            )
 
     def _check_where(self) -> None:
         """See whether Spark understands the condition, which was written by hand.
@@ -481,7 +494,7 @@ class Replay:
         if not self._is_keyed:
             return {}
         key = _spelled(self._settings.unique_key, judged.schema)
-        left = dict.fromkeys(self._excluded(judged, chunk, key), _EXCLUDED)
+        left = self._excluded(judged, chunk, key)
         if self._arguments.overwrite:
             return left
         for loaded in sorted(int(row[0]) for row in self._spark.rows(judged.times(chunk))):
@@ -499,20 +512,35 @@ class Replay:
                     NEWER_ROW if then is None and not has_lost(base.table, base.head) else _FORGOTTEN,
                 )
             for row in self._spark.rows(f"SELECT DISTINCT `letter` FROM (\n{query}\n) AS `found`"):
-                left[str(row[0])] = reason
+                # What `overwrite` would not load either has a reason already.
+                left.setdefault(str(row[0]), reason)
         return left
 
-    def _excluded(self, judged: "_Judged", chunk: "_Chunk", key: Sequence[str]) -> list[str]:
-        """Return the ids of letters beside whose row the table would keep another one of its key.
+    def _excluded(self, judged: "_Judged", chunk: "_Chunk", key: Sequence[str]) -> dict[str, str]:
+        """Return which letters stay since a key would have several rows, with the reason, by id.
 
         A condition that goes with the time lets a run look at rows as old as its own; a letter is older.
         """
         settings = self._settings
         if not settings.predicates:
-            return []
-        letters, is_merge = judged.at(chunk), settings.strategy == Strategy.MERGE
+            return {}
+        is_merge = settings.strategy == Strategy.MERGE
+        letters = judged.at(chunk)
         query = replay.excluded(str(self._target), letters, settings.predicates, key, is_merge=is_merge)
-        return [str(row[0]) for row in self._spark.rows(query)]
+        left = {str(row[0]): _EXCLUDED for row in self._spark.rows(query)}
+        if self._arguments.overwrite:
+            # The newest one's row is the one to be there.
+            query = replay.excluded(
+                f"(\n{letters}\n)",
+                judged.stored,
+                settings.predicates,
+                key,
+                is_merge=is_merge,
+                are_letters=True,
+            )
+            for row in self._spark.rows(query):
+                left.setdefault(str(row[0]), _BEFORE_OTHERS)
+        return left
 
     def _note_left(self, judged: "_Judged", left: Mapping[str, str], found: Replayed) -> None:
         for reason in set(left.values()):
@@ -620,7 +648,20 @@ class _Judged:
     def at(self, chunk: _Chunk, loaded: int | None = None) -> str:
         """Return the query of the letters of a chunk, or of those that were written at a time."""
         where = chunk.condition if loaded is None else f"{chunk.condition} AND `{LOADED}` = {loaded}"
-        return f"SELECT * FROM (\n{self._good}\n) AS `good` WHERE {where}"
+        return f"{self.stored} WHERE {where}"
+
+    @property
+    def stored(self) -> str:
+        """The query of the letters with their values as the table has them, by which rows are found."""
+        # Whatever a uuid is written like, it is read in small letters.
+        items = [
+            f"lower({quote(f.name)}) AS {quote(f.name)}"
+            if isinstance(f.field_type, UUIDType)
+            else quote(f.name)
+            for f in self.schema.fields
+        ]
+        own = [f"`{LETTER}`", f"`{LOADED}`"]
+        return f"SELECT {', '.join([*items, *own])} FROM (\n{self._good}\n) AS `good`"
 
     def rows(self, ids: Iterable[str], absent: Collection[str]) -> str:
         """Return the query of the rows of letters, with the columns of the table but those they lack."""

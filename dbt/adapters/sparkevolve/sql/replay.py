@@ -40,6 +40,8 @@ OTHER_COLUMNS = (
     "letters of this key and this time do not all have the same columns, and go in together only: give each "
     "of them all of these in its payload, with null where there is no value"
 )
+# Of letters that others have written, or mended.
+NO_TIME = "`loadedAt` is NULL, and nothing else tells whether the row of its key is newer: put in the time"
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
 _JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
@@ -219,6 +221,7 @@ def read_back(
     # As NULL it would replace all rows that have no key.
     cases += [(string_literal(_lacks_key(column.name)), column.is_absent) for column in key]
     if key:
+        cases.append((string_literal(NO_TIME), "`loadedAt` IS NULL"))
         cases.append((string_literal(TOO_MANY), f"{quote(_ROWS)} > {MOST_TOGETHER}"))
         cases.append((string_literal(OTHER_COLUMNS), f"NOT {quote(_ALIKE)}"))
     if known_only:
@@ -366,27 +369,37 @@ def rows_of(
 
 
 def excluded(
-    relation: str, judged: str, predicates: Sequence[str], key: Sequence[str], *, is_merge: bool
+    rows: str,
+    judged: str,
+    predicates: Sequence[str],
+    key: Sequence[str],
+    *,
+    is_merge: bool,
+    are_letters: bool = False,
 ) -> str:
-    """Return the query of the ids of letters under whose key a table has rows that a load does not look at.
+    """Return the query of the ids of letters under whose key there are rows that a load does not look at.
 
     Args:
-        relation: the rendered name of the table.
+        rows: the rendered name of the table, or the query of letters in parentheses.
         judged: the query of the letters.
         predicates: one or more conditions that limit what a load looks at.
         key: the names of the columns that are the key.
         is_merge: whether the load is a MERGE, whose conditions may be about rows of the batch, too.
+        are_letters: whether the rows are letters of an earlier time, whose ids are returned.
     """
     condition = f"NOT coalesce({' AND '.join(map(enclosed, predicates))}, false)"
     same = " AND ".join(f"{TARGET_ALIAS}.{quote(n)} <=> {SOURCE_ALIAS}.{quote(n)}" for n in key)
-    if is_merge:
-        rows, where = relation, f"\nWHERE {condition}"
-    else:
+    found = SOURCE_ALIAS
+    if are_letters:
+        found = TARGET_ALIAS
+        same += f" AND {TARGET_ALIAS}.{quote(LOADED)} < {SOURCE_ALIAS}.{quote(LOADED)}"
+    where = f"\nWHERE {condition}"
+    if not is_merge:
         # The conditions of a DELETE may name the table's columns alone.
-        names = ", ".join(map(quote, key))
-        rows, where = f"(\nSELECT {names} FROM {relation} AS {TARGET_ALIAS}\nWHERE {condition}\n)", ""
+        names = ", ".join(map(quote, [*key, LETTER, LOADED] if are_letters else key))
+        rows, where = f"(\nSELECT {names} FROM {rows} AS {TARGET_ALIAS}{where}\n)", ""
     return (
-        f"SELECT DISTINCT {SOURCE_ALIAS}.{quote(LETTER)} AS `letter`\nFROM (\n{judged}\n) AS {SOURCE_ALIAS}\n"
+        f"SELECT DISTINCT {found}.{quote(LETTER)} AS `letter`\nFROM (\n{judged}\n) AS {SOURCE_ALIAS}\n"
         f"JOIN {rows} AS {TARGET_ALIAS} ON {same}{where}"
     )
 
@@ -409,6 +422,6 @@ def update_reasons(letters: str, found: str) -> str:
     return (
         f"MERGE INTO {letters} AS `old`\nUSING (\n{found}\n) AS `new`\n"
         f"ON {letter_id('`old`')} = `new`.`letter`\n"
-        "WHEN MATCHED AND `old`.`failureReason` <> `new`.`reason`\n"
+        "WHEN MATCHED AND NOT `old`.`failureReason` <=> `new`.`reason`\n"
         "THEN UPDATE SET `failureReason` = `new`.`reason`"
     )
