@@ -44,8 +44,8 @@
   {% set called = wrapper.macro.depends_on.macros | list %}
   {# What these call is looked at in turn: the list grows while the loop goes through it. #}
   {% for id in called %}
-    {% set package, name = id.split('.')[1], id.split('.') | last %}
-    {% set other = (context.get(package) or {}).get(name) %}
+    {% set found = context.get(id.split('.')[1]) %}
+    {% set other = found.get(id.split('.') | last) if found is mapping else none %}
     {% if other is not none and other.macro is defined %}
       {% do called.extend(other.macro.depends_on.macros | reject('in', called) | list) %}
     {% endif %}

@@ -329,6 +329,7 @@ class Called:
         ("macro.case.round", False),
         ("macro.dbt.run_hooks", False),
         ("macro.gone.load", False),
+        ("macro.log.load", False),
     ],
 )
 def test_a_wrapper_hands_models_over_through_any_macros(calls: str, is_one: bool) -> None:
@@ -350,6 +351,8 @@ def test_a_wrapper_hands_models_over_through_any_macros(calls: str, is_one: bool
                     "inner": Called("macro.sparkevolve.incremental"),
                 },
                 "dbt": {"run_hooks": Called("macro.dbt.statement"), "statement": Called()},
+                # What dbt has under the name of a package.
+                "log": print,
             },
         }
     )
