@@ -9,7 +9,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
-from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED
+from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED, fingerprint
 from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
@@ -219,9 +219,10 @@ def test_a_replacement_has_made_the_schema_of_the_first_file_that_records_it(
     assert [schema["invocation_id"] for schema in schema_history(table)] == expected
 
 
+@pytest.mark.parametrize("source", [None, fingerprint(columns("id int"))])
 @pytest.mark.parametrize("back", [False, True])
 def test_a_replacement_has_not_made_a_schema_that_was_there(
-    other: Catalog, make_table: MakeTable, back: bool
+    other: Catalog, make_table: MakeTable, back: bool, source: str | None
 ) -> None:
     """Columns that the table has, or once had, get the schema of these, which somebody else has made."""
     make_table(columns("id int"), [{"id": 1}])
@@ -234,9 +235,15 @@ def test_a_replacement_has_not_made_a_schema_that_was_there(
             with transaction.update_schema(allow_incompatible_changes=True) as update:
                 update.delete_column("n2")
         entry = {"invocation_id": "run-1", "at": "2020-02-01T00:00:00+00:00"}
+        # Of an incremental model the columns are known.
+        entry |= {} if source is None else {"source": source}
         transaction.set_properties({REPLACED: json.dumps(entry)})
     table = other.load_table("db.t")
     assert table.metadata.current_schema_id == 0
     history = schema_history(table)
     assert [schema["invocation_id"] for schema in history] == [""] * len(history)
     assert not [schema["at"] for schema in history if schema["at"].startswith("2020")]
+    # Without the files from before, nobody knows better.
+    for number, _ in enumerate(table.metadata.metadata_log):
+        file_of(table, number).unlink()
+    assert schema_history(table)[0]["invocation_id"] == ("run-1" if source else "")

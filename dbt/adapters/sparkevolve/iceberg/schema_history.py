@@ -17,9 +17,12 @@ from dbt.adapters.sparkevolve.times import iso_of
 
 def schema_history(table: Table) -> list[dict[str, Any]]:
     """Return all schemas that a table has had, oldest first; see the adapter's method of this name."""
-    recorded = record.read_with_replaced(table.properties, table.metadata.schemas)
     others = list(shapes.read(table.properties).values())
     sightings = _sightings(table)
+    recorded = record.read(table.properties)
+    for schema_id, replaced in record.read_with_replaced(table.properties, table.metadata.schemas).items():
+        if not _was_there(schema_id, sightings):
+            recorded.setdefault(schema_id, replaced)
     for schema_id, replaced in _replacements(sightings):
         recorded.setdefault(schema_id, replaced)
     first_seen = _first_seen(table, sightings)
@@ -174,6 +177,12 @@ def _replacements(sightings: list[_Sighting]) -> Iterator[tuple[int, record.Entr
             entry = record.replacement(now.replaced)
             if entry is not None:
                 yield now.schema_id, replace(entry, schema_id=now.schema_id)
+
+
+def _was_there(schema_id: int, sightings: list[_Sighting]) -> bool:
+    """Tell whether a file from before the table's last replacement has a schema."""
+    last = sightings[-1].replaced
+    return any(schema_id in sighting.schema_ids for sighting in sightings if sighting.replaced != last)
 
 
 def _current_since(table: Table, sightings: list[_Sighting]) -> int:
