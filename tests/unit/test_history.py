@@ -3,6 +3,7 @@
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
+    BinaryType,
     DecimalType,
     IntegerType,
     ListType,
@@ -13,7 +14,14 @@ from pyiceberg.types import (
     StructType,
 )
 
-from dbt.adapters.sparkevolve.evolution.history import former_fields, past_of, schema_changes, taken_names
+from dbt.adapters.sparkevolve.evolution.history import (
+    EarlierMeaning,
+    earlier_meanings,
+    former_fields,
+    past_of,
+    schema_changes,
+    taken_names,
+)
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, TakenName
 from tests.unit.helpers import array, mapping, struct
 
@@ -161,3 +169,39 @@ def test_the_names_that_fields_have_had() -> None:
     assert not past.may_have_been(2, "x")
     assert past.is_complete
     assert past_of([second]).may_have_been(1, "whatever it was")
+
+
+@pytest.mark.parametrize(
+    ("schemas", "found"),
+    [
+        # Renamed, and the name is given to another field later, in any case, and in a struct.
+        (
+            [(f(1, "a", INT),), (f(1, "b", INT),), (f(1, "b", INT), f(2, "A", INT))],
+            {"A": EarlierMeaning(("A",), 2, "`b`")},
+        ),
+        (
+            [
+                (f(1, "s", struct(2, a=INT)),),
+                (f(1, "s", struct(2, b=INT)),),
+                (f(1, "s", StructType(f(2, "b", INT), f(3, "a", INT))),),
+            ],
+            {"s": EarlierMeaning(("s", "a"), 2, "`s`.`b`")},
+        ),
+        # A type that is replaced in one commit: what is written down is meant for the new one.
+        ([(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", INT))], {}),
+        # But for bytes, whose Base64 is a text like others, whichever way.
+        (
+            [(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", BinaryType())), (f(2, "a", BinaryType()),)],
+            {"a": EarlierMeaning(("a",), 1)},
+        ),
+        ([(f(1, "a", BinaryType()),), (f(2, "a", STRING),)], {"a": EarlierMeaning(("a",), 1)}),
+        # Dropped and added again, widened, renamed only, or new.
+        ([(f(1, "a", INT),), (), (f(2, "a", INT),)], {}),
+        ([(f(1, "a", INT),), (f(1, "a", LONG),), (f(1, "b", LONG), f(2, "c", INT))], {}),
+    ],
+)
+def test_what_names_have_meant_before(
+    schemas: list[tuple[NestedField, ...]], found: dict[str, EarlierMeaning]
+) -> None:
+    known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
+    assert earlier_meanings(known, known[-1]) == found

@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve.iceberg.row_counts import (
     Counted,
     counted_since,
     creation,
+    inserting_since,
     snapshots_since,
 )
 from dbt.adapters.sparkevolve.load.results import Rows, rows_of
@@ -97,3 +98,21 @@ def test_a_table_was_made_by_its_first_snapshot() -> None:
     table = metadata(FIRST, INSERTED)
     expired = SimpleNamespace(**{**vars(table), "snapshot_by_id": {}.get})
     assert creation(expired) == Commits(None, 2, 2)
+
+
+def test_which_snapshots_have_new_rows_only() -> None:
+    """Not those that have taken files away, whose rows may be among those that they have written."""
+    rewritten = {"added_records": 7, "deleted_records": 10, "deleted_data_files": 1}
+    table = metadata(FIRST, MARKED, INSERTED, rewritten, INSERTED)
+    assert inserting_since(table, 5, 1) == [5, 3, 2]
+    assert inserting_since(table, 5, 3) == [5]
+    assert inserting_since(table, 5, 5) == []
+    # Rolled back since: the one is among those that the other comes from.
+    assert inserting_since(table, 2, 5) == []
+    # What comes before one that has expired is not known, and what the other has, too, counts for nothing.
+    assert inserting_since(table, 9, 1) == []
+    found = {number: table.snapshot_by_id(number) for number in range(1, 6)}
+    for number, summary in ((5, Summary(Operation.REPLACE)), (3, None)):
+        found[number] = found[number].model_copy(update={"summary": summary})
+    other: Any = SimpleNamespace(snapshot_by_id=found.get)
+    assert inserting_since(other, 5, 1) == [2]

@@ -84,7 +84,11 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     assert f"{scenario.relation()}: 0 dead letters of {scenario.relation('t_dlt')} loaded" in log
     assert "  3 stay: `amount`: the value does not convert to int without loss" in log
     assert len(letters(scenario)) == 3
-    # Mended in the letters; and another row of key 4 has come in since.
+    # Mended in the letters; and other rows of the keys 1 and 4 have come in since, one with the same values.
+    first = base64.b64encode(json.dumps({"id": 1, "amount": 12}).encode()).decode()
+    newest = f"max(loadedAt) from {scenario.relation('t_dlt')}"
+    letter = f"'{{\"id\":1}}', '{first}', '', 't', '', {newest}"
+    scenario.sql(f"insert into {scenario.relation('t_dlt')} select {letter}")
     for number, amount in ((2, "20"), (4, "40")):
         values = {"id": number, "amount": amount, "day": "2024-02-02", "l": [2.5]}
         payload = base64.b64encode(json.dumps(values).encode()).decode()
@@ -92,19 +96,22 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
             f"update {scenario.relation('t_dlt')} set payload = '{payload}' "
             f"where messageId = '{{\"id\":{number}}}'"
         )
-    scenario.model("select 4 as id, 44 as amount, date '2024-03-01' as day, array(4.5d) as l", **config)
+    rows = "(4, 44, date '2024-03-01', 4.5d), (1, 11, date '2024-02-01', 2.5d)"
+    scenario.model(
+        f"select id, amount, day, array(l) as l from values {rows} as v(id, amount, day, l)", **config
+    )
     scenario.run()
     plan = replay(scenario, plan_only=True)
     assert f"{scenario.relation()}: 1 dead letter of {scenario.relation('t_dlt')} would be loaded" in plan
-    assert len(letters(scenario)) == 3
+    assert len(letters(scenario)) == 4
     log = replay(scenario)
     assert "1 dead letter of" in log
-    assert "  1 stays: the table has rows of this key that were loaded after it" in log
+    assert "  2 stay: the table has rows of this key that were loaded after it" in log
     assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 44)]
-    assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}', '{"id":4}']
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":1}', '{"id":3}', '{"id":4}']
     replay(scenario, overwrite=True, message_ids=['{"id":4}'])
     assert [row[:2] for row in scenario.rows()] == [(1, 11), (2, 20), (4, 40)]
-    assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}']
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":1}', '{"id":3}']
     assert scenario.tables() == ["t", "t_dlt"]
     assert "sparkevolve.replayed" not in scenario.table().properties
 
@@ -191,6 +198,17 @@ def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:
     assert len(letters(scenario)) == 2
     assert "0 dead letters of" in replay(scenario)
     assert len(letters(scenario)) == 2
+    # Equal letters of which an audit says now this, now that: each is in one place.
+    payload = base64.b64encode(json.dumps({"v": -9, "t": None, "d": None, "b": None}).encode()).decode()
+    scenario.sql(
+        f"insert into {scenario.relation('t_dlt')} select 'nine', '{payload}', '', 't', '', "
+        "timestamp '2026-01-01 00:00:00' from range(40)"
+    )
+    config["audits"] = [{"sql": "v = -9 and rand() > 0.5", "severity": "row"}]
+    scenario.model(f"select v, t, cast(d as decimal(10,4)) as d, b from {source} as x(v, t, d, b)", **config)
+    replay(scenario)
+    assert [row[0] for row in scenario.rows()] == [2]
+    assert len(letters(scenario)) == 2 + 40
 
 
 def test_what_a_letter_does_not_have_stays_as_it_is(scenario: Scenario) -> None:
@@ -555,6 +573,51 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     run = scenario.dbt("run-operation", "replay_dead_letters", "--args", '{"model": "t"}')
     reason = "has no column `other` of the unique_key: run the model first. Nothing was loaded."
     assert f"{scenario.relation()} {reason}" in run.message + run.log
+
+
+def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None:
+    """Another column, which has another name now; or bytes, whose Base64 is a text."""
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    scenario.sql(f"create table {scenario.relation()} (id int, a string, b string, c binary) using iceberg")
+    texts = ("messageId", "payload", "failureReason", "modelName", "invocationId")
+    columns = ", ".join(f"{name} string" for name in texts)
+    scenario.sql(f"create table {scenario.relation('t_dlt')} ({columns}, loadedAt timestamp) using iceberg")
+
+    def write(number: int, **found: str) -> None:
+        payload = base64.b64encode(json.dumps({"id": number, **found}).encode()).decode()
+        values = f"'{number}', '{payload}', '', 't', '', now()"
+        scenario.sql(f"insert into {scenario.relation('t_dlt')} values ({values})")
+
+    write(1, a="old a")
+    write(2, b="text")
+    write(3, c="dGV4dA==")
+    scenario.sql(f"alter table {scenario.relation()} rename column a to old")
+    scenario.sql(f"alter table {scenario.relation()} add column a string")
+    with scenario.table().update_schema(allow_incompatible_changes=True) as update:
+        for name, type_ in (("b", BINARY), ("c", TEXT)):
+            update.delete_column(name)
+            update.add_column(name, type_)
+    write(4, a="a", b="dGV4dA==", c="text")
+    write(5, old="old a")
+    scenario.model("select 1 as id", **ROUTED, incremental_strategy="merge")
+    assert "2 dead letters of" in replay(scenario)
+    # id, old, a, b, c
+    assert scenario.rows() == [(4, None, "a", b"text", "text"), (5, "old a", None, None, None)]
+    reasons = [row["failureReason"] for row in letters(scenario)]
+    assert reasons[0].startswith("`a`: when this was written, before 20")
+    assert reasons[0].endswith(
+        ", it was what is `old` now: give the value that name in the payload, or, if it is meant for the new "
+        "one, set `loadedAt` to a later time"
+    )
+    for name, reason in zip("bc", reasons[1:], strict=True):
+        assert reason.startswith(f"`{name}`: when this was written, before 20")
+        assert reason.endswith(
+            ", it had another type, and JSON does not tell bytes from text: put into the payload what it is "
+            "to be (of bytes the Base64), and set `loadedAt` to a later time"
+        )
+    scenario.sql(f"update {scenario.relation('t_dlt')} set loadedAt = now()")
+    assert "2 dead letters of" in replay(scenario, where="messageId <> '2'")
+    assert scenario.rows()[:2] == [(1, None, "old a", None, None), (3, None, None, None, "dGV4dA==")]
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import BinaryType, FixedType, NestedField, PrimitiveType
 
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue, same_default
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
@@ -26,6 +26,22 @@ class FieldChange:
     kind: str
     field_id: int
     text: str
+
+
+@dataclass(frozen=True)
+class EarlierMeaning:
+    """What the values of a column that were written down by its name have meant before.
+
+    Attributes:
+        path: where in the table they mean something else now.
+        since_schema_id: the first schema of which they mean what they mean now.
+        is_called: what the field is called now that had the name, in backticks; empty if it is the type that
+            was another one.
+    """
+
+    path: Path
+    since_schema_id: int
+    is_called: str = ""
 
 
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
@@ -151,6 +167,49 @@ def taken_names(schemas: Iterable[Schema], current: Schema, known: Schema) -> tu
             next(since, current.schema_id),
         )
     return tuple(found.values())
+
+
+def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[str, EarlierMeaning]:
+    """Return what names of a table's columns have meant before, where their values alone do not tell.
+
+    Either the name was another field's, which has been renamed, and a later commit has given it to this one;
+    as one commit that replaces a type: what is written down is for the new one then. Or there were bytes, or
+    there are now: in JSON these are Base64, which is a text like others.
+
+    Args:
+        schemas: all that the table has had.
+        current: the one that it has.
+
+    Returns:
+        By the name of the column, as it is now; of several in one column, the one that has ended last.
+    """
+    ordered = [*sorted((s for s in schemas if s.schema_id != current.schema_id), key=_schema_id), current]
+    names = {f.field_id: path for path, f in fields_within(current.as_struct())}
+    by_path = [_by_path(schema) for schema in ordered]
+    found: dict[str, EarlierMeaning] = {}
+    for place, (path, f) in by_path[-1].items():
+        # The last schema in which it was otherwise, and the field that was there.
+        for number in reversed(range(len(ordered) - 1)):
+            old = by_path[number].get(place, (path, f))[1]
+            following = by_path[number + 1].get(place)
+            is_other = old.field_id != f.field_id and old.field_id in names and following is None
+            if is_other or _has_bytes(old) != _has_bytes(f):
+                since = next(n for n in range(number + 1, len(ordered)) if place in by_path[n])
+                called = path_text(names[old.field_id]) if is_other else ""
+                meaning = EarlierMeaning(path, ordered[since].schema_id, called)
+                known = found.get(path[0])
+                if known is None or known.since_schema_id < meaning.since_schema_id:
+                    found[path[0]] = meaning
+                break
+    return found
+
+
+def _schema_id(schema: Schema) -> int:
+    return schema.schema_id
+
+
+def _has_bytes(f: NestedField) -> bool:
+    return isinstance(f.field_type, BinaryType | FixedType)
 
 
 def _by_path(schema: Schema) -> dict[Path, tuple[Path, NestedField]]:

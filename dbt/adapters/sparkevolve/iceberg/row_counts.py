@@ -1,10 +1,10 @@
 """How many rows commits have added and removed, where the summaries of their snapshots say it exactly."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.snapshots import Operation, Snapshot
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,34 @@ def snapshots_since(metadata: TableMetadata, head: int | None, base: int | None)
             return None
         number, head = number + 1, snapshot.parent_snapshot_id
     return number
+
+
+def inserting_since(metadata: TableMetadata, head: int | None, base: int) -> list[int]:
+    """Return the snapshots in one history and not in another that have written no row again that was there.
+
+    All rows of the files that such a snapshot has added were loaded by it. Where files have gone, as in a
+    compaction or with copy-on-write, some of the rows are those of the files before.
+
+    Args:
+        metadata: the table's.
+        head: the last snapshot of the one history.
+        base: that of the other.
+    """
+    before = {snapshot.snapshot_id for snapshot in _history(metadata, base)}
+    return [
+        snapshot.snapshot_id
+        for snapshot in _history(metadata, head)
+        if snapshot.snapshot_id not in before
+        and snapshot.summary is not None
+        and snapshot.summary.operation in (Operation.APPEND, Operation.OVERWRITE)
+        and "deleted-data-files" not in _summary(snapshot)
+    ]
+
+
+def _history(metadata: TableMetadata, head: int | None) -> Iterator[Snapshot]:
+    while head is not None and (snapshot := metadata.snapshot_by_id(head)) is not None:
+        yield snapshot
+        head = snapshot.parent_snapshot_id
 
 
 def _counted(snapshot: Snapshot, before: Snapshot | None) -> Counted:

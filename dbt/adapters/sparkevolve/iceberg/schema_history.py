@@ -9,7 +9,7 @@ from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.evolution import record, shapes
-from dbt.adapters.sparkevolve.evolution.history import schema_changes
+from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning, earlier_meanings, schema_changes
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.times import iso_of
@@ -122,6 +122,20 @@ def since(table: Table, schema_id: int, newest_before: int) -> str:
         return iso_of(_current_since(table, sightings)) or ""
     seen_ms = _first_seen(table, sightings).get(schema_id)
     return (iso_of(seen_ms) or "") if seen_ms else ""
+
+
+def meanings_until(table: Table) -> dict[str, tuple[EarlierMeaning, int]]:
+    """Return what columns' names have meant before, and until when, in milliseconds since the epoch.
+
+    By the name of the column. Where nobody knows until when, it is until now.
+    """
+    metadata = table.metadata
+    meanings = earlier_meanings(metadata.schemas, metadata.schema())
+    seen = _first_seen(table, _sightings(table)) if meanings else {}
+    return {
+        name: (meaning, seen.get(meaning.since_schema_id, metadata.last_updated_ms))
+        for name, meaning in meanings.items()
+    }
 
 
 class _Sighting(NamedTuple):

@@ -19,7 +19,8 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant, is_widening, spark_type
@@ -27,6 +28,8 @@ from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost
+from dbt.adapters.sparkevolve.iceberg.row_counts import inserting_since
+from dbt.adapters.sparkevolve.iceberg.schema_history import meanings_until
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
@@ -41,6 +44,7 @@ from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strate
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
 from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN, Compared
+from dbt.adapters.sparkevolve.times import iso_of
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
@@ -330,12 +334,14 @@ class Replay:
         renames = self._settings.column_renames.items()
         renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
         key = set(map(fold, self._settings.unique_key))
+        meanings = meanings_until(table)
         columns = [
             replay.Column(
                 f.name,
                 f.field_type,
                 (f.name, *filter(None, [renamed.get(fold(f.name))])),
                 self._padded(f),
+                _meaning(*meanings[f.name]) if f.name in meanings else None,
             )
             for f in schema.fields
         ]
@@ -506,6 +512,12 @@ class Replay:
                 columns = compared(judged.schema, before)
                 was = replay.rows_of(str(self._target), then, of_letters, columns, key)
                 query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
+                # What was loaded since is newer also if it has the same values again.
+                added_by = inserting_since(base.table.metadata, base.head, then)
+                if added_by and all(fold(f.name) != "_file" for f in judged.schema.fields):
+                    all_ = compared(judged.schema)
+                    since = replay.rows_of(str(self._target), None, of_letters, all_, key, added_by)
+                    query = f"({query})\nUNION ALL\n{since}"
             else:
                 query, reason = (
                     now,
@@ -608,16 +620,23 @@ class _Judged:
         return self.judgement.good(self.table)
 
     @property
-    def bad(self) -> str:
-        """The query of the letters that stay, with new reasons: ``letter``, ``reason``."""
-        letters = self.judgement.letters(self.table)
-        own = ", ".join(string_literal(reason) for reason in _LEFT)
+    def _judged_bad(self) -> str:
+        """The query of the letters whose rows are bad: ``letter``, ``reason``."""
         return (
             f"SELECT get_json_object(`id`, '$.{LETTER}') AS `letter`,\n"
             "  array_join(`reasons`, '; ') AS `reason`\n"
-            f"FROM (\n{letters}\n) AS `bad`\nUNION\n"
+            f"FROM (\n{self.judgement.letters(self.table)}\n) AS `bad`"
+        )
+
+    @property
+    def bad(self) -> str:
+        """The query of the letters that stay, each with one new reason: ``letter``, ``reason``."""
+        own = ", ".join(string_literal(reason) for reason in _LEFT)
+        return (
+            f"SELECT `letter`, max(`reason`) AS `reason` FROM (\n{self._judged_bad}\nUNION ALL\n"
             f"SELECT `{LETTER}`, `{PROBLEM}` FROM {self.staged}\n"
-            f"WHERE `{PROBLEM}` IS NOT NULL AND NOT `{PROBLEM}` IN ({own})"
+            f"WHERE `{PROBLEM}` IS NOT NULL AND NOT `{PROBLEM}` IN ({own})\n"
+            ") AS `staying` GROUP BY `letter`"
         )
 
     @property
@@ -639,7 +658,11 @@ class _Judged:
 
     def ids(self, chunk: _Chunk) -> str:
         """Return the query of the ids of the letters of a chunk."""
-        return f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
+        ids = f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
+        if not self.judgement.audits:
+            return ids
+        # Equal letters are removed by one id, and an audit need not say the same of each.
+        return f"{ids}\nAND NOT `{LETTER}` IN (SELECT `letter` FROM (\n{self._judged_bad}\n) AS `bad`)"
 
     def times(self, chunk: _Chunk) -> str:
         """Return the query of when they were written, in microseconds since the epoch."""
@@ -679,6 +702,23 @@ class _Judged:
     def count(self, ids: Iterable[str]) -> str:
         """Return the query of how many rows letters have."""
         return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+
+
+def _meaning(meaning: EarlierMeaning, until_ms: int) -> tuple[str, int]:
+    """Return why a letter from before a time stays, and the time in microseconds since the epoch."""
+    name, until = path_text(meaning.path), iso_of(until_ms) or ""
+    if meaning.is_called:
+        what = (
+            f"it was what is {meaning.is_called} now: give the value that name in the payload, or, if it is "
+            "meant for the new one, set `loadedAt` to a later time"
+        )
+    else:
+        what = (
+            "it had another type, and JSON does not tell bytes from text: put into the payload what it is to "
+            "be (of bytes the Base64), and set `loadedAt` to a later time"
+        )
+    reason = f"{name}: when this was written, before {until}, {what}"
+    return reason, until_ms * 1000
 
 
 def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:

@@ -1,7 +1,7 @@
 """The text of what reads dead letters back as rows of their table, and of what removes those that went in."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.types import (
@@ -44,9 +44,21 @@ OTHER_COLUMNS = (
 NO_TIME = "`loadedAt` is NULL, and nothing else tells whether the row of its key is newer: put in the time"
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
-_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE, _FILE = (
     f"sparkevolve_letter_{end}"
-    for end in ("json", "values", "key", "newest", "place", "turn", "first", "rows", "alike", "before")
+    for end in (
+        "json",
+        "values",
+        "key",
+        "newest",
+        "place",
+        "turn",
+        "first",
+        "rows",
+        "alike",
+        "before",
+        "file",
+    )
 )
 # Not the reason, which another replay may write anew while this one loads the letter.
 _IDENTITY = ("messageId", "payload", "modelName", "invocationId")
@@ -97,12 +109,15 @@ class Column:
         type: its type.
         keys: the names under which letters may have it, in any case.
         padded: the default that a letter without it gets; None for NULL.
+        meaning: why a letter with a value there stays if it was written before a time, and that time in
+            microseconds since the epoch; None if the name has always meant the same.
     """
 
     name: str
     type: IcebergType
     keys: tuple[str, ...]
     padded: DefaultValue | None = None
+    meaning: tuple[str, int] | None = None
 
     def _is_named(self, key: str) -> str:
         return payloads.is_one_of(key, self.keys)
@@ -157,6 +172,14 @@ class Column:
         if type_ is None or isinstance(type_, BinaryType):
             return reason, f"{self._text} IS NOT NULL AND {self.value} IS NULL"
         return reason, payloads.misfit(self._text, self.type)
+
+    @property
+    def outdated(self) -> tuple[str, str] | None:
+        """Why a letter has meant something else by its name, and the condition of that; None if none can."""
+        if self.meaning is None:
+            return None
+        reason, until_micros = self.meaning
+        return reason, f"{self._text} IS NOT NULL AND unix_micros(`loadedAt`) < {until_micros}"
 
     @property
     def uncertain(self) -> tuple[str, str] | None:
@@ -227,7 +250,11 @@ def read_back(
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
-    found = [*(c.problem for c in columns), *(c.uncertain for c in columns)]
+    found = [
+        *(c.outdated for c in columns),
+        *(c.problem for c in columns),
+        *(c.uncertain for c in columns),
+    ]
     cases += [(string_literal(reason), condition) for reason, condition in filter(None, found)]
     problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
@@ -345,7 +372,12 @@ class Compared:
 
 
 def rows_of(
-    relation: str, snapshot_id: int | None, judged: str, columns: Sequence[Compared], key: Sequence[str]
+    relation: str,
+    snapshot_id: int | None,
+    judged: str,
+    columns: Sequence[Compared],
+    key: Sequence[str],
+    added_by: Collection[int] = (),
 ) -> str:
     """Return the query of the rows of a table under the keys of letters: ``letter``, its id, and ``row``.
 
@@ -357,11 +389,17 @@ def rows_of(
         judged: the query of the letters.
         columns: the columns to compare.
         key: the names now of those of them that are the key.
+        added_by: snapshots, for rows in the files of these only.
     """
     at = "" if snapshot_id is None else f" VERSION AS OF {snapshot_id}"
     items = ", ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
     row = to_json("`old`", {column.name: column.type for column in columns}, has_nulls=False)
     same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
+    if added_by:
+        items = f"{items}, `_file` AS {quote(_FILE)}"
+        files = f"SELECT `data_file`.`file_path` FROM {relation}.`entries`"
+        of_these = f"`status` < 2 AND `snapshot_id` IN ({', '.join(map(str, added_by))})"
+        same = f"{same} AND {quote(_FILE)} IN ({files} WHERE {of_these})"
     return (
         f"SELECT `new`.{quote(LETTER)} AS `letter`, {row} AS `row`\n"
         f"FROM (\n{judged}\n) AS `new`\nJOIN (\nSELECT {items}\nFROM {relation}{at}\n) AS `old` ON {same}"
