@@ -157,7 +157,7 @@
       {% set trial = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 'trial') %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do sparkevolve.run_statement(
-        sparkevolve.create_statement(trial, sql ~ ' where false', settings, with_location=false)
+        sparkevolve.create_statement(trial, sql ~ ' where false', settings, is_trial=true)
       ) %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do adapter.drop_relation(existing_relation) %}
@@ -192,17 +192,18 @@
 
 
 {# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
-   connection: a table that was not there is made once all the same, and one that this run has made is no error. #}
-{% macro create_statement(target, sql, settings, replace=false, with_location=true, version='2') %}
+   connection: a table that was not there is made once all the same, and one that this run has made is no error. A trial is
+   dropped again, and found by its mark where a job was killed: it is elsewhere, and Spark can purge it. #}
+{% macro create_statement(target, sql, settings, replace=false, is_trial=false, version='2') %}
   {% set properties = dict(sparkevolve.default_properties(settings.tblproperties, version), **settings.tblproperties) %}
-  {% do properties.update({sparkevolve.made_by(): invocation_id}) %}
+  {% do properties.update(sparkevolve.staged_properties() if is_trial else {sparkevolve.made_by(): invocation_id}) %}
   {% do return([
     'create ' ~ ('or replace table ' if replace else 'table if not exists ') ~ target ~ '\nusing iceberg',
     sparkevolve.pairs_clause('options', settings.options),
     sparkevolve.pairs_clause('tblproperties', properties),
     sparkevolve.partition_clause(settings),
     'location ' ~ sparkevolve.constant_literal(sparkevolve.location(settings), true)
-      if with_location and settings.location_root else '',
+      if settings.location_root and not is_trial else '',
     'comment ' ~ sparkevolve.constant_literal(model.description, true)
       if config.persist_relation_docs() and model.description else '',
     'as\n' ~ sql

@@ -197,11 +197,18 @@
    `gc.enabled=false`, Spark would not purge it. #}
 {% macro stage(staged, query) %}
   {# Variants need format version 3. #}
-  {% set version = "'format-version' = '" ~ query.format_version ~ "', " if query.format_version > 2 else '' %}
+  {% set properties = {'format-version': query.format_version} if query.format_version > 2 else {} %}
+  {% do properties.update(sparkevolve.staged_properties()) %}
   {% do sparkevolve.run_statement(
-    'create table if not exists ' ~ staged ~ ' using iceberg tblproperties (' ~ version ~ "'sparkevolve.staged-by' = '"
-    ~ invocation_id ~ "', 'write.wap.enabled' = 'false', 'gc.enabled' = 'true') as\n" ~ query.sql, 'stage'
+    'create table if not exists ' ~ staged ~ ' using iceberg ' ~ sparkevolve.pairs_clause('tblproperties', properties)
+    ~ ' as\n' ~ query.sql, 'stage'
   ) %}
+{% endmacro %}
+
+
+{# Properties of a table that goes with the run that has made it. #}
+{% macro staged_properties() %}
+  {% do return({'sparkevolve.staged-by': invocation_id, 'write.wap.enabled': 'false', 'gc.enabled': 'true'}) %}
 {% endmacro %}
 
 

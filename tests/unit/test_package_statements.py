@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -310,3 +311,33 @@ def test_a_bare_null_has_the_type_of_the_table() -> None:
     selected = "CAST(DBT_INTERNAL_MODEL.`OLD` AS string) as `OLD`"
     assert found["sql"] == f"select {selected} from (\nselect 1\n) as DBT_INTERNAL_MODEL"
     assert [PURE.type_text(field["type"]) for field in found["fields"]] == ["string"]
+
+
+def test_a_trial_is_found_and_purged_whatever_the_model_says_of_its_table() -> None:
+    """What CREATE TABLE would not take is seen on a table elsewhere, which a killed job may leave."""
+    settings = {
+        "tblproperties": {"gc.enabled": "false", "note": "n"},
+        "options": {},
+        "partition_by": [],
+        "clustered_by": [],
+        "buckets": None,
+        "location_root": "s3://place",
+    }
+    model = {"alias": "t", "description": ""}
+    config = SimpleNamespace(persist_relation_docs=lambda: False)
+    macros = PackageMacros({"invocation_id": "run", "model": model, "config": config})
+    defaults = (
+        "'format-version' = '2', 'write.delete.mode' = 'merge-on-read', "
+        "'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read', "
+        "'write.metadata.delete-after-commit.enabled' = 'true', "
+        "'write.metadata.previous-versions-max' = '100', "
+    )
+    beginning = "create table if not exists s.t\nusing iceberg\ntblproperties ("
+    assert macros.create_statement("s.t", "select 1 as id", settings, is_trial=True) == (
+        f"{beginning}{defaults}'gc.enabled' = 'true', 'note' = 'n', 'sparkevolve.staged-by' = 'run', "
+        "'write.wap.enabled' = 'false')\nas\nselect 1 as id"
+    )
+    assert macros.create_statement("s.t", "select 1 as id", settings) == (
+        f"{beginning}{defaults}'gc.enabled' = 'false', 'note' = 'n', 'sparkevolve.made-by' = 'run')\n"
+        "location 's3://place/t'\nas\nselect 1 as id"
+    )
