@@ -24,9 +24,28 @@
     {% do sparkevolve.check_sql_settings() %}
     {% do sparkevolve.note_variables() %}
     {% do sparkevolve.mark_session() %}
+    {% do sparkevolve.note_tables(models) %}
     {% do sparkevolve.say(sparkevolve.losses_text()) %}
   {% endif %}
   {% do return('') %}
+{% endmacro %}
+
+
+{# Tell dbt of the tables of models that are to run. dbt-spark asks for all that is in a schema at once, and takes the schema
+   for an empty one if a table goes meanwhile, such as the staged batch of another job: each model would run as if for the
+   first time. What dbt knows already stays as it is. #}
+{% macro note_tables(models) %}
+  {% set by_schema = {} %}
+  {% for id in models if id in selected_resources %}
+    {% set node = graph.nodes[id] %}
+    {% do by_schema.update({node.schema: by_schema.get(node.schema, []) + [node.alias]}) %}
+  {% endfor %}
+  {% for schema, names in by_schema.items() if adapter.cache_added is defined %}
+    {# Temporary views, which are in no schema, are listed too. #}
+    {% for row in sparkevolve.rows('show tables in ' ~ schema) if row[0] and row[1] in names %}
+      {% do adapter.cache_added(api.Relation.create(schema=schema, identifier=row[1], type='table')) %}
+    {% endfor %}
+  {% endfor %}
 {% endmacro %}
 
 

@@ -164,6 +164,24 @@ def test_a_first_run_that_is_sent_twice_succeeds_or_says_that_others_made_the_ta
         project.sql(f"drop table {project.relation(name)} purge")
 
 
+def test_a_table_that_dbt_cannot_list_is_loaded_all_the_same(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that goes while Spark lists a schema makes dbt-spark take that for an empty one."""
+    query = "select 2 as id, '{{ 'new' if is_incremental() else 'first' }}' as b"
+    table.model(query, **ADDS, unique_key=None, incremental_strategy="append")
+    listed: list[None] = []
+
+    def lose(send: Callable[[], Any]) -> Any:
+        listed.append(None)
+        raise DbtRuntimeError("[TABLE_OR_VIEW_NOT_FOUND] The table or view `x__dbt_tmp_0` cannot be found.")
+
+    instead(monkeypatch, "show table extended", lose)
+    table.run()
+    assert listed
+    assert table.rows() == [(1, "a"), (2, "b"), (2, "new")]
+
+
 def test_a_batch_that_is_staged_again_too_late_changes_nothing(
     table: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
