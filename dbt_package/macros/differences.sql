@@ -5,9 +5,9 @@
 {# Warn of the settings of a model, before anything of it runs. #}
 {% macro warn_of_settings() %}
   {% do sparkevolve.check_config() %}
-  {% for text in sparkevolve.settings_without_effect(dict(model.config, **sparkevolve.own_meta())) %}
-    {% do exceptions.warn(model.unique_id ~ ': ' ~ text) %}
-  {% endfor %}
+  {% do sparkevolve.warn(
+    model.unique_id, sparkevolve.settings_without_effect(dict(model.config, **sparkevolve.own_meta()))
+  ) %}
 {% endmacro %}
 
 

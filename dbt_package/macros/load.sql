@@ -350,7 +350,7 @@
     {% do sparkevolve.check_table(table, settings, on_branch) %}
     {% do sparkevolve.drop_old_branches(table) %}
     {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
-    {% do sparkevolve.warn_of_notes(target, query) %}
+    {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
     {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
     {% set detected = sparkevolve.sparkevolve__detect_schema_change(
       query.fields | map(attribute='name') | list, table.fields | map(attribute='name') | list
@@ -367,14 +367,6 @@
     {% endif %}
     {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
     {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
-    {% for sql in sparkevolve.change_statements(target, plan.changes) %}
-      {% do sparkevolve.run_statement(sql, 'evolve') %}
-    {% endfor %}
-    {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
-    {% do sparkevolve.log_plan(target, plan, settings) %}
-    {% for text in sparkevolve.differences(table, settings) if attempt == 0 %}
-      {% do exceptions.warn(target ~ ': ' ~ text) %}
-    {% endfor %}
     {% set run.loads = run.loads + 1 %}
     {% set load = {
       'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,
@@ -382,9 +374,16 @@
       'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries,
       'deleted': none
     } %}
-    {% for text in sparkevolve.window_warnings(load) %}
-      {% do exceptions.warn(target ~ ': ' ~ text) %}
+    {# Warnings may be errors: they come before the table is changed. #}
+    {% set differences = sparkevolve.differences(table, settings) if attempt == 0 else [] %}
+    {% do sparkevolve.warn(
+      target, sparkevolve.plan_warnings(plan) + differences + sparkevolve.window_warnings(load), run.changed
+    ) %}
+    {% for sql in sparkevolve.change_statements(target, plan.changes) %}
+      {% do sparkevolve.run_statement(sql, 'evolve') %}
     {% endfor %}
+    {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
+    {% do sparkevolve.log_plan(target, plan, settings) %}
     {% set outcome = sparkevolve.run_load(load) %}
     {% do sparkevolve.drop_staged(staged) %}
     {% set run.done = outcome == 'done' %}
@@ -467,26 +466,48 @@
 {% endmacro %}
 
 
-{% macro warn_of_notes(target, query) %}
-  {% for note in query.notes %}
-    {% do exceptions.warn(target ~ ': ' ~ sparkevolve.note_text(note)) %}
+{% macro warn_of_notes(target, query, changed=[]) %}
+  {% do sparkevolve.warn(target, sparkevolve.note_texts(query), changed) %}
+{% endmacro %}
+
+
+{# Warn of each text, or, where warnings are errors (`--warn-error`), stop with all of them. #}
+{% macro warn(about, texts, changed=[]) %}
+  {% set options = flags.WARN_ERROR_OPTIONS or {} %}
+  {% set are_errors = flags.WARN_ERROR or (options.errors is defined and options.errors('JinjaLogWarning')) %}
+  {% if texts and are_errors %}
+    {% set written = 'nothing was written' if not changed else (
+      'no row was written; this run has changed the table before (' ~ changed | join('; ') ~ '), and that stays'
+    ) %}
+    {% set mark = '\n  * ' ~ about ~ ': ' %}
+    {% do exceptions.raise_compiler_error(
+      'Warnings are errors in this run (`--warn-error`, or `warn_error_options`), so ' ~ written ~ ':' ~ mark
+      ~ texts | join(mark)
+    ) %}
+  {% endif %}
+  {% for text in texts %}
+    {% do exceptions.warn(about ~ ': ' ~ text) %}
   {% endfor %}
+{% endmacro %}
+
+
+{# What of a plan somebody should look at. #}
+{% macro plan_warnings(plan) %}
+  {% set found = plan.warnings | list %}
+  {% set added = plan.changes | selectattr('verb', 'equalto', 'added') | map(attribute='path') | map(attribute='text') | list %}
+  {% for name in plan.unique_key if sparkevolve.quote(name) in added %}
+    {% do found.append(
+      'the unique_key column ' ~ sparkevolve.quote(name) ~ ' is new. It is NULL in all older rows, so they '
+      ~ 'do not match the batch and stay.'
+    ) %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 
 {% macro log_plan(target, plan, settings) %}
   {% for change in plan.changes %}
     {% do log(target ~ ': ' ~ change.text, info=True) %}
-  {% endfor %}
-  {% for warning in plan.warnings %}
-    {% do exceptions.warn(target ~ ': ' ~ warning) %}
-  {% endfor %}
-  {% set added = plan.changes | selectattr('verb', 'equalto', 'added') | map(attribute='path') | map(attribute='text') | list %}
-  {% for name in plan.unique_key if sparkevolve.quote(name) in added %}
-    {% do exceptions.warn(
-      target ~ ': the unique_key column ' ~ sparkevolve.quote(name) ~ ' is new. It is NULL in all older rows, so they '
-      ~ 'do not match the batch and stay.'
-    ) %}
   {% endfor %}
   {% for path, value in sparkevolve.removed_values(plan, settings).items() %}
     {% do log(target ~ ': column ' ~ path ~ ' is not in the model, ' ~ value, info=True) %}

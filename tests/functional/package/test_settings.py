@@ -167,7 +167,7 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
         "options": {"write.format.default": "orc"},
         "partition_by": ["id"],
     }
-    config = {**ADDS, "meta": {"sparkevolve": own}}
+    config: dict[str, Any] = {**ADDS, "meta": {"sparkevolve": own}}
     project.model("select 1 as id", "placed", **config)
     first = project.run("--select", "placed")
     assert [text for text in first.warnings if "placed" in text] == []
@@ -175,6 +175,18 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
     assert table.location().removeprefix("file:") == f"{elsewhere}/placed"
     assert table.properties["write.format.default"] == "orc"
     assert [field.name for field in table.spec().fields] == ["id"]
+    where, node = f"{project.schema}.placed: ", "model.case.placed: "
+    # Where warnings are errors, all of a plan's come at once, before the table is changed.
+    own = {"options": {"write.format.default": "avro"}, "unique_key": ["id", "n"]}
+    config["unique_key"] = None
+    project.model("select 1 as id, 2 as n", "placed", **{**config, "meta": {"sparkevolve": own}})
+    strict = project.dbt("--warn-error", "run", "--select", "placed")
+    assert not strict.success
+    assert "`), so nothing was written:\n" in strict.message
+    assert f"  * {where}the unique_key column `n` is new. It is NULL" in strict.message
+    assert f"  * {where}`options` of the model reach a table when it is made" in strict.message
+    assert project.table("placed").metadata_location == table.metadata_location
+    assert [name for name in project.tables() if "__dbt_tmp_" in name] == []
     own = {
         "location_root": "s3://other",
         "options": {"write.format.default": "avro"},
@@ -188,7 +200,6 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
     }
     project.model("select 1 as id", "placed", **{**config, "meta": {"sparkevolve": own}, "zorder": ["id"]})
     run = project.run("--select", "placed")
-    where, node = f"{project.schema}.placed: ", "model.case.placed: "
     settable = f"Use `ALTER TABLE {project.schema}.placed SET TBLPROPERTIES`."
     reach = "of the model reach a table when it is made"
     assert sorted(text for text in run.warnings if "placed: " in text) == sorted(
