@@ -526,12 +526,29 @@
     settings.strategy == 'merge' or (settings.strategy == 'delete+insert' and settings.removed_columns == 'keep')
   ) %}
   {% set inside = plan.padded_inside | map(attribute='text') | list %}
-  {% set found = {} %}
+  {% set retired, found = sparkevolve.retired_paths(plan.changes), {} %}
   {% for path in plan.removed %}
     {% do found.update({
-      path.text: 'rows that are replaced keep its value, new ones get NULL' if keeps and path.text not in inside
-                 else 'padded with NULL'
+      retired.get(path.text, path.text): 'rows that are replaced keep its value, new ones get NULL'
+                                         if keeps and path.text not in inside else 'padded with NULL'
     }) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# What a field is called from now on, by its path, if a new one gets its name. #}
+{% macro retired_paths(changes) %}
+  {% set added, found = [], {} %}
+  {% for change in changes if change.verb == 'added' %}
+    {% do added.append(sparkevolve.path_of(change.path.names | map('lower') | list).text) %}
+  {% endfor %}
+  {% for change in changes if change.verb == 'renamed' %}
+    {% if sparkevolve.path_of(change.path.names | map('lower') | list).text in added %}
+      {% do found.update({
+        change.path.text: sparkevolve.path_of(change.path.names[:-1] + [change.new_name]).text
+      }) %}
+    {% endif %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}

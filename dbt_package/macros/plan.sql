@@ -19,7 +19,7 @@
     {% do return(sparkevolve.refused_plan(renames.refusals)) %}
   {% endif %}
   {% set planner = {
-    'policy': policy, 'renames': renames.found, 'table': table,
+    'policy': policy, 'renames': renames.found, 'table': table, 'batch': batch,
     'paths': sparkevolve.field_paths(table, policy.partition_names, renames.found.keys() | list),
     'changes': [], 'removed': [], 'padded_inside': [], 'ignored': [], 'warnings': [], 'refusals': [],
     'collections': 0
@@ -377,8 +377,10 @@
   {% set names = path.names[:at.length] %}
   {% set beside = sparkevolve.siblings_at(planner.table, names).values() | map(attribute='name') | list %}
   {% set at_path = sparkevolve.config_path(names) ~ ': ' %}
+  {# What the model returns under such a name would be taken for the values of the old column. #}
+  {% set taken = beside + (sparkevolve.siblings_at(planner.batch, names).values() | map(attribute='name') | list) %}
   {% set setting = '`column_renames: {' ~ at_path
-    ~ sparkevolve.config_name(sparkevolve.free_name(names[-1] ~ '_old', beside)) ~ '}`' %}
+    ~ sparkevolve.config_name(sparkevolve.free_name(names[-1] ~ '_old', taken)) ~ '}`' %}
   {# What gave another name to an earlier field of this path has been done. #}
   {% set others = beside | map('lower') | reject('equalto', names[-1] | lower) | list %}
   {% for old, new in planner.policy.renames.items() %}

@@ -53,7 +53,15 @@
     ) %}
     {% do plan.refusals.extend(sparkevolve.schema_change_refusals(target, detected, settings)) %}
   {% endif %}
-  {% set projections = [] %}
+  {% do return(sparkevolve.plan_data(
+    target, plan, settings, sparkevolve.note_texts(query) + plan.warnings + sparkevolve.differences(table, settings)
+  )) %}
+{% endmacro %}
+
+
+{# A plan as data, in the names of the adapter. #}
+{% macro plan_data(target, plan, settings, warnings) %}
+  {% set projections, removed_get = [], sparkevolve.removed_values(plan, settings) %}
   {% for column in plan.columns %}
     {% do projections.append({
       'column': column.name, 'expression': sparkevolve.render_column(column, 'DBT_INTERNAL_SOURCE')
@@ -63,10 +71,10 @@
     'relation': target | string,
     'changes': plan.changes | map(attribute='text') | list,
     'projections': projections,
-    'removed': plan.removed | map(attribute='text') | list,
-    'removed_get': sparkevolve.removed_values(plan, settings),
+    'removed': removed_get | list,
+    'removed_get': removed_get,
     'ignored': plan.ignored | map(attribute='text') | list,
-    'warnings': sparkevolve.note_texts(query) + plan.warnings + sparkevolve.differences(table, settings),
+    'warnings': warnings,
     'refusals': plan.refusals
   }) %}
 {% endmacro %}
@@ -95,7 +103,7 @@
   {% else %}
     {% set title = plan.relation %}
     {% set kept = 'rows that are replaced keep its value, new ones get NULL' %}
-    {% for text in plan.changes or ['none'] %}
+    {% for text in plan.changes or ([] if plan.refusals else ['none']) %}
       {% do rows.append(['change', text]) %}
     {% endfor %}
     {% for path in plan.removed %}
@@ -105,16 +113,20 @@
       {% do rows.append(['leave out', text]) %}
     {% endfor %}
     {% set kind = 'new row' if kept in plan.removed_get.values() | list else 'column' %}
+    {# A column that is the model's own as it is, or of which another line says what it gets, goes without saying. #}
     {% for projection in plan.projections %}
-      {% do last.append([kind, sparkevolve.quote(projection.column) ~ ' = ' ~ projection.expression]) %}
+      {% set column = sparkevolve.quote(projection.column) %}
+      {% if column not in plan.removed and projection.expression != 'DBT_INTERNAL_SOURCE.' ~ column %}
+        {% do last.append([kind, column ~ ' = ' ~ projection.expression]) %}
+      {% endif %}
     {% endfor %}
   {% endif %}
   {% for text in plan.warnings %}
     {% do rows.append(['warning', text]) %}
   {% endfor %}
-  {% for text in plan.refusals %}
-    {% do rows.append(['refused', text]) %}
-  {% endfor %}
+  {% if plan.refusals %}
+    {% do rows.append(['refused', 'see the error below']) %}
+  {% endif %}
   {% set lines = [title] %}
   {% for kind, text in rows + last %}
     {% do lines.append('  %-9s  %s' | format(kind, text)) %}

@@ -134,7 +134,7 @@
     ~ ' under a new name, fill that for old rows'
     ~ (', make that the `' ~ key_setting ~ '`,' if key_setting else ',') ~ ' and retire the old name.'
     ~ (' To keep the old column under another name, and have its name for the new type, set ' ~ move
-       ~ ': see docs/replace-a-type.md, with four questions to ask first.' if move else '')
+       ~ '. The docs of dbt-sparkevolve have four questions to ask first, under "Change a type".' if move else '')
   ) %}
 {% endmacro %}
 

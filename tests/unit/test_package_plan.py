@@ -25,7 +25,9 @@ from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.types import fields_within
-from tests.unit.helpers import array, columns, mapping, struct
+from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_values
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from tests.unit.helpers import array, columns, mapping, model_settings, relation, struct
 from tests.unit.package_macros import PURE, as_macros_see, normal
 from tests.unit.strategies import (
     MASKS,
@@ -38,6 +40,12 @@ from tests.unit.strategies import (
     rule,
 )
 
+# Rows that are replaced keep what they have in columns that the model does not return, or do not.
+SETTINGS = (
+    model_settings(),
+    model_settings(removed_columns="keep"),
+    model_settings(strategy=Strategy.MERGE),
+)
 SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
 
 
@@ -117,7 +125,28 @@ def by_adapter(plan: EvolutionPlan) -> dict[str, Any]:
         },
         "warnings": list(plan.warnings),
         "refusals": [said(str(refusal)) for refusal in plan.refusals],
+        "removed_get": [removed_values(plan, settings) for settings in SETTINGS],
+        "text": [text_by_adapter(plan, settings) for settings in SETTINGS],
     }
+
+
+def text_by_adapter(plan: EvolutionPlan, settings: IncrementalSettings) -> str:
+    """Return a plan as a person reads it."""
+    data = plan_data(relation("t"), plan, settings)
+    return plan_table(
+        {**data, "projections": [{**p, "expression": normal(p["expression"])} for p in data["projections"]]}
+    )
+
+
+def text_by_package(plan: dict[str, Any], settings: IncrementalSettings) -> str:
+    """Return a plan of the macros as a person reads it."""
+    data = PURE.plan_data(str(relation("t")), plan, as_macros_have(settings), plan["warnings"])
+    return str(PURE.plan_text(data))
+
+
+def as_macros_have(settings: IncrementalSettings) -> dict[str, str]:
+    """Return what decides on the values of columns that a model does not return."""
+    return {"strategy": str(settings.strategy), "removed_columns": settings.removed_columns}
 
 
 def by_package(table: Schema, batch: Schema, policy: Policy) -> dict[str, Any]:
@@ -138,6 +167,8 @@ def by_package(table: Schema, batch: Schema, policy: Policy) -> dict[str, Any]:
         **{name: [path["text"] for path in plan[name]] for name in ("removed", "padded_inside", "ignored")},
         "warnings": plan["warnings"],
         "refusals": [said(refusal) for refusal in plan["refusals"]],
+        "removed_get": [PURE.removed_values(plan, as_macros_have(settings)) for settings in SETTINGS],
+        "text": [text_by_package(plan, settings) for settings in SETTINGS],
     }
 
 

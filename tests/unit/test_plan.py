@@ -434,6 +434,8 @@ LONG_AGO = TableFacts(past=Past(is_complete=False))
             {"`X`": "x_old"},
             "`column_renames: {x: x_old2}` in the place of `x: x_old`, which was done before",
         ),
+        # What the model returns under such a name is not the old column.
+        ("x string", "x int, X_OLD string", {}, "`column_renames: {x: x_old2}`"),
     ],
 )
 def test_the_setting_for_one_more_type_says_which_one_is_used_up(
@@ -441,8 +443,8 @@ def test_the_setting_for_one_more_type_says_which_one_is_used_up(
 ) -> None:
     (refusal,) = refused(table, batch, renames=renames, facts=LONG_AGO)
     assert refusal.otherwise == (
-        f"To keep the old column under another name, and have its name for the new type, set {setting}: see "
-        "docs/replace-a-type.md, with four questions to ask first."
+        f"To keep the old column under another name, and have its name for the new type, set {setting}. The "
+        'docs of dbt-sparkevolve have four questions to ask first, under "Change a type".'
     )
 
 

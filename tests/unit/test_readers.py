@@ -12,7 +12,7 @@ from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 PLAN = EvolutionPlan(changes=(RenameField(("amount",), "amount_old"), AddColumn(("Amount",), IntegerType())))
 REST = (
     "What reads these in turn, and what reads the table from outside of this project, is not known. Old rows "
-    "are NULL in it: docs/backfill.md."
+    'are NULL in it: see "Backfill a column" in the docs of dbt-sparkevolve.'
 )
 BEGIN = "`Amount` is a new column of the type int, and the old one is `amount_old` from now on. "
 

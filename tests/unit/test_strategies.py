@@ -687,9 +687,7 @@ def test_a_plan_without_changes_says_so_and_shows_what_is_left_out_and_refused()
         "refusals": ["no"],
         "projections": [],
     }
-    assert plan_table(data) == (
-        "r\n  change     none\n  leave out  `i`\n  warning    w\n  refused    see the error below"
-    )
+    assert plan_table(data) == ("r\n  leave out  `i`\n  warning    w\n  refused    see the error below")
 
 
 # Rules

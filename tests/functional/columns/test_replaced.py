@@ -57,8 +57,8 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         "Column `amount` is string in the table, and the model returns int. If string holds all its "
         "values, cast it to string in the model; if not, return it under a new name, fill that for old "
         "rows, and retire the old name. To keep the old column under another name, and have its name for the "
-        "new type, set `column_renames: {amount: amount_old}`: see docs/replace-a-type.md, with four "
-        "questions to ask first."
+        "new type, set `column_renames: {amount: amount_old}`. The docs of dbt-sparkevolve have four "
+        'questions to ask first, under "Change a type".'
     ) in refused
 
     for name, config in models.items():
@@ -69,7 +69,7 @@ def test_every_strategy_retires_and_replaces_in_one_commit(scenario: Scenario) -
         "`amount` is a new column of the type int, and the old one is `amount_old` from now on. These read "
         "the table and name `amount`: model.case.reader. These read all its columns: model.case.star. What "
         "reads these in turn, and what reads the table from outside of this project, is not known. Old "
-        "rows are NULL in it: docs/backfill.md."
+        'rows are NULL in it: see "Backfill a column" in the docs of dbt-sparkevolve.'
     )
     assert (
         f"  warning    {told}" in scenario.run("-s", "merging", "--vars", "sparkevolve_plan_only: true").log

@@ -150,8 +150,8 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     )
     if found:
         return EvolutionPlan(refusals=found)
-    planner = _Planner(target, policy, renames, ColumnDefaults(policy))
-    columns = planner.columns(source)
+    planner = _Planner(target, source, policy, renames, ColumnDefaults(policy))
+    columns = planner.columns()
     planner.warn_of_unknown_renames()
     planner.defaults.finish((column.name for column in columns), planner.ignored)
     planner.warn_of_taken_names()
@@ -212,6 +212,7 @@ class _Planner:
     """Walks the target beside the source, and collects what has to be done."""
 
     target: Schema
+    source: Schema
     policy: Policy
     renames: dict[int, str]
     defaults: ColumnDefaults
@@ -229,9 +230,9 @@ class _Planner:
     def _paths(self) -> FieldPaths:
         return FieldPaths(self.target.fields, self.policy.facts.partition_names, self.renames)
 
-    def columns(self, source: Schema) -> list[ProjectedColumn]:
+    def columns(self) -> list[ProjectedColumn]:
         """Plan all columns; return the refreshed list."""
-        members = self._members((), self.target.fields, source.fields)
+        members = self._members((), self.target.fields, self.source.fields)
         return [ProjectedColumn(m.name, m.source, m.projection) for m in members]
 
     def _members(
@@ -437,8 +438,9 @@ class _Planner:
         """Return the setting that retires a field and gives its name to the new type."""
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
-        beside = self._names_beside(path)
-        other = free_name(f"{path[-1]}_old", beside)
+        beside = _names_beside(self.target, path)
+        # What the model returns under such a name would be taken for the values of the old column.
+        other = free_name(f"{path[-1]}_old", [*beside, *_names_beside(self.source, path)])
         setting = f"`column_renames: {{{config_path(path)}: {config_name(other)}}}`"
         done = self._renamed_before(path, beside)
         if not done:
@@ -549,21 +551,12 @@ class _Planner:
 
     def _way_back(self, path: Path, name: str, field_id: int) -> str:
         """Say how a dropped field is restored once its name is that of a new one."""
-        other = free_name(f"{path[-1]}_new", self._names_beside(path))
+        other = free_name(f"{path[-1]}_new", _names_beside(self.target, path))
         command = restore_command(self.policy.model, (*path[:-1], name), field_id)
         return (
             "To have them: give the new one another name with `column_renames: "
             f"{{{config_path(path)}: {config_name(other)}}}`, then `{command}`"
         )
-
-    def _names_beside(self, path: Path) -> list[str]:
-        """Return the names of the table's columns, or of the fields of the struct that a path leads into."""
-        parent = tuple(map(fold, path[:-1]))
-        return [
-            where[-1]
-            for where, _ in fields_within(self.target.as_struct())
-            if tuple(map(fold, where[:-1])) == parent
-        ]
 
     def warn_of_unknown_renames(self) -> None:
         """Warn of renames that are of nothing, so that the new name becomes a column beside the old one."""
@@ -590,3 +583,11 @@ def _structs(schema: Schema) -> Iterable[tuple[Path, StructType]]:
     for path, f in fields_within(schema.as_struct()):
         if isinstance(f.field_type, StructType):
             yield path, f.field_type
+
+
+def _names_beside(schema: Schema, path: Path) -> list[str]:
+    """Return the names of the columns, or of the fields of the struct that a path leads into."""
+    parent = tuple(map(fold, path[:-1]))
+    return [
+        where[-1] for where, _ in fields_within(schema.as_struct()) if tuple(map(fold, where[:-1])) == parent
+    ]

@@ -319,8 +319,8 @@ def type_differs(
         reason=f"Column {path_text(path)} is {in_table} in the table, and the model returns {in_batch}.{why}",
         remedy=f"{cast} under a new name, fill that for old rows{retire} and retire the old name.",
         otherwise=move
-        and f"To keep the old column under another name, and have its name for the new type, set {move}: "
-        "see docs/replace-a-type.md, with four questions to ask first.",
+        and f"To keep the old column under another name, and have its name for the new type, set {move}. "
+        'The docs of dbt-sparkevolve have four questions to ask first, under "Change a type".',
     )
 
 

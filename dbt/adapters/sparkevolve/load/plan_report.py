@@ -100,7 +100,9 @@ def plan_table(plan: Mapping[str, Any]) -> str:
         return "\n".join(
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
         )
-    rows = [("change", text) for text in plan["changes"]] or [("change", "none")]
+    # Of a plan that is refused, nothing else is known.
+    none = [] if plan["refusals"] else [("change", "none")]
+    rows = [("change", text) for text in plan["changes"]] or none
     values = plan["removed_get"]
     rows += [
         ("pad", p) if values[p] == PADDED_WITH_NULL else (_verb(values[p]), f"{p}: {values[p]}")

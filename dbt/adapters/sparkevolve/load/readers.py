@@ -36,7 +36,7 @@ def replaced_warnings(plan: EvolutionPlan, unique_id: str, graph: Mapping[str, A
             + (f"These read all its columns: {', '.join(sorted(others))}. " if others else "")
             + ("" if naming or others else f"No node of this project that reads it names `{path[-1]}`. ")
             + "What reads these in turn, and what reads the table from outside of this project, is not known."
-            " Old rows are NULL in it: docs/backfill.md."
+            ' Old rows are NULL in it: see "Backfill a column" in the docs of dbt-sparkevolve.'
         )
     return texts
 
