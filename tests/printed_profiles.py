@@ -1,6 +1,7 @@
-"""The profiles that docs/catalogs.md prints, of which tests run all but what differs here."""
+"""The profiles that pages print, of which tests run all but what differs here."""
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import yaml
 
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, kind_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "catalogs.md"
+_ROOT = Path(__file__).parents[1]
+PAGE = _ROOT / "docs" / "catalogs.md"
 _BLOCK = re.compile(r"^## (?P<section>.+?)$|^```yaml\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL)
 # Addresses, warehouses and keys: all else of what a test runs is the page's.
 OWN = {
@@ -59,3 +61,30 @@ def as_printed(kind: str, **here: str | None) -> dict[str, Any]:
     scheme, printed_scheme = (str(each.get("uri") or "").partition(":")[0] for each in (own, found))
     assert scheme in (printed_scheme, printed_scheme.replace("https", "http")), (scheme, printed_scheme)
     return {name: value for name, value in {**found, **own}.items() if value is not None}
+
+
+def output_of(page: str, word: str) -> dict[str, Any]:
+    """Return the output of the one profile of a page that has a word in it."""
+    blocks = re.findall(r"^ *```yaml\n(.*?)^ *```", (_ROOT / page).read_text(encoding="utf-8"), re.M | re.S)
+    (text,) = (block for block in blocks if word in block)
+    (profile,) = yaml.safe_load(textwrap.dedent(text)).values()
+    (output,) = profile["outputs"].values()
+    assert isinstance(output, dict)
+    return output
+
+
+def stock_settings(**here: str) -> dict[str, str]:
+    """Return the settings of the catalog that the package's page prints for a session of stock dbt-spark.
+
+    Args:
+        here: `uri` and `warehouse`, which are others here.
+    """
+    printed_here = output_of("dbt_package/README.md", "server_side_parameters")["server_side_parameters"]
+    own = {f"spark.sql.catalog.lake.{name}": value for name, value in here.items()}
+    assert own.keys() < printed_here.keys()
+    settings = {**printed_here, **own}
+    return {
+        key: value
+        for key, value in settings.items()
+        if key.startswith(("spark.sql.catalog.", "spark.sql.default"))
+    }

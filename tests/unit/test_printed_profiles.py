@@ -8,7 +8,8 @@ import pytest
 
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
-from tests.printed_profiles import as_printed, label, printed
+from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
+from tests.printed_profiles import as_printed, label, output_of, printed, stock_settings
 
 FUNCTIONAL = Path(__file__).parents[1] / "functional"
 # Each of these is run by a fixture with what `as_printed` returns.
@@ -54,3 +55,20 @@ def test_what_is_printed_can_be_said_to_both_sides(number: int, tmp_path: Path) 
     settings = resolve("lake", given, tmp_path)
     settings.check()
     assert settings.differences == ""
+
+
+def test_the_profile_of_the_package_is_of_the_catalog_that_the_page_on_moving_has(tmp_path: Path) -> None:
+    stock, moved = (
+        output_of("dbt_package/README.md", "server_side_parameters"),
+        output_of("docs/moving.md", "sqlite:"),
+    )
+    assert (stock["type"], moved["type"]) == ("spark", "sparkevolve")
+    assert stock["schema"] == moved["schema"]
+    settings = resolve("lake", moved["catalog_properties"], tmp_path)
+    settings.check()
+    assert stock_settings() == {**settings.spark, "spark.sql.defaultCatalog": moved["catalog"]}
+    jars = stock["server_side_parameters"]["spark.jars.packages"].split(",")
+    assert jars == [ICEBERG_RUNTIMES["4.1"], *settings.packages]
+    page = (FUNCTIONAL.parents[1] / "dbt_package/README.md").read_text(encoding="utf-8")
+    for jar in ICEBERG_RUNTIMES.values():
+        assert f"`{jar.partition('spark-runtime-')[2]}`" in page

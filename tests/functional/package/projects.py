@@ -9,6 +9,7 @@ from pyiceberg.catalog import Catalog, load_catalog
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.functional.harness import Scenario, SqlRunner
+from tests.printed_profiles import stock_settings
 
 PACKAGE = Path(__file__).resolve().parents[3] / "dbt_package"
 WRAPPER = """{% materialization incremental, adapter='spark' %}
@@ -38,8 +39,12 @@ def target_of_stock(
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.getOrCreate()
-    settings = resolve("lake", catalog_properties, folder)
-    for key, value in {**settings.spark, "spark.sql.defaultCatalog": "lake"}.items():
+    settings = resolve("lake", catalog_properties, folder).spark
+    if catalog_properties["uri"].startswith("sqlite:"):
+        # What the package's page prints, with the addresses of this run.
+        names = ("uri", "warehouse")
+        settings = stock_settings(**{name: settings[f"spark.sql.catalog.lake.{name}"] for name in names})
+    for key, value in {**settings, "spark.sql.defaultCatalog": "lake"}.items():
         session.conf.set(key, value)
     return {"type": "spark", "method": "session", "host": "NA", "threads": 1}
 
