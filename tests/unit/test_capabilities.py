@@ -132,6 +132,11 @@ def test_what_a_server_says_goes_before_what_is_known() -> None:
     assert (can.has_views, can.renames) == (False, False)
 
 
+def test_dbt_debug_prints_the_answer_alone() -> None:
+    fact = capabilities_of({"type": "rest", "rest.signing-name": "glue"}, {VIEWS}).facts[2]
+    assert (fact.text, str(fact)) == ("has views: yes", f"has views: yes (said by the server: {VIEWS})")
+
+
 def test_each_fact_says_how_it_is_known() -> None:
     lines = [
         str(fact) for fact in capabilities_of({"type": "rest", "rest.signing-name": "glue"}, {VIEWS}).facts

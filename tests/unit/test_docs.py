@@ -3,10 +3,12 @@
 import ast
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import yaml
 
+from dbt.adapters.sparkevolve.load.results import Response
 from dbt.adapters.sparkevolve.model_config import KNOWN
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.settings import DOCUMENTED
@@ -101,6 +103,27 @@ def _is_there(name: str) -> bool:
         return False
     functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
     return not test or test in functions
+
+
+def _rows_under(page: str, heading: str) -> list[str]:
+    """Return the first cells of the first table under a heading of a page."""
+    text = (ROOT / "docs" / page).read_text().partition(f"{heading}\n")[2]
+    table = re.search(r"^\|.*\|\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table is not None
+    return [line.split("|")[1] for line in table[1].splitlines()]
+
+
+def test_the_variables_of_a_run_are_on_the_page_of_settings() -> None:
+    rows = _rows_under("settings.md", "## Variables of a run")
+    assert sorted(re.findall(r"`(\w+)`", "".join(rows))) == sorted(VARIABLES)
+    macros = "\n".join(path.read_text() for path in (ROOT / "dbt").rglob("*.sql"))
+    assert set(re.findall(r"\bvar\('(\w+)'", macros)) == set(VARIABLES)
+
+
+def test_the_results_page_has_each_name_of_a_response() -> None:
+    named = re.findall(r"`(\w+)`", "".join(_rows_under("results.md", "# Results as data")))
+    # dbt-spark knows of no id of a query.
+    assert sorted(named) == sorted(f.name for f in fields(Response) if f.name != "query_id")
 
 
 def test_tests_are_named_by_their_subject() -> None:

@@ -1341,5 +1341,6 @@ def test_rows_that_are_there_are_no_failure_though_nothing_can_be_told_of_them(
     Path(other.load_table("db.t").metadata_location.removeprefix("file://")).unlink()
     assert run.runner.publish(load, is_last=True)
     made = Run(run.catalog)
+    assert made.runner.note_made(TARGET, "the model") == []
     for rows, text in ((None, "OK"), (3, "OK 3 rows")):
         assert str(made.runner.response(TARGET, AdapterResponse("OK"), rows=rows)) == text

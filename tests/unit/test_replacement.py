@@ -1,8 +1,15 @@
 """What changes in the columns of a table that is replaced, and which types a query's columns get in it."""
 
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, NestedField, StructType
 
-from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
+from dbt.adapters.sparkevolve.evolution.replacement import (
+    columns_without,
+    fields_without,
+    loss_text,
+    replaced_columns,
+)
 from dbt.adapters.sparkevolve.sql.spark_types import parse_type, stored_as
 
 OLD = [("id", "int"), ("s", "struct<`a`:int>"), ("v", "decimal(5,2)")]
@@ -46,3 +53,31 @@ def test_a_column_that_is_not_null_becomes_optional() -> None:
 )
 def test_a_type_of_a_query_is_stored_as(spark: str, iceberg: str) -> None:
     assert stored_as(parse_type(spark)) == iceberg
+
+
+def schema(**columns: "list[str] | None") -> Schema:
+    """Return a schema of ints, and of structs with some fields."""
+    fields = []
+    for number, (name, inside) in enumerate(columns.items()):
+        within = [NestedField(10 * number + n, f, IntegerType()) for n, f in enumerate(inside or (), start=2)]
+        fields.append(NestedField(10 * number + 1, name, StructType(*within) if within else IntegerType()))
+    return Schema(*fields)
+
+
+def test_what_a_replacement_takes_away_is_told_by_its_outermost_path() -> None:
+    old = schema(id=None, Gone=None, s=["a", "b"], t=["x", "y"])
+    new = schema(ID=None, s=["B", "c"], more=["z"])
+    assert fields_without(old, new) == ["`Gone`", "`s`.`a`", "`t`"]
+    assert fields_without(new, old) == ["`s`.`c`", "`more`"]
+    assert fields_without(old, old) == []
+    assert columns_without(old, ["ID", "s", "gone"]) == ["`t`"]
+
+
+def test_the_text_about_what_goes_names_the_snapshot_that_has_it() -> None:
+    assert loss_text(["`v`"], "the model", 7) == (
+        "the table is replaced, and loses column `v`, which the model no longer has. What was there is in "
+        "snapshot 7 until that expires."
+    )
+    assert loss_text(["`v`", "`s`.`a`"], "the CSV file", None) == (
+        "the table is replaced, and loses columns `v`, `s`.`a`, which the CSV file no longer has."
+    )

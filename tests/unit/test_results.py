@@ -53,6 +53,7 @@ def test_all_that_is_told() -> None:
         "columns_padded": ["`p`", "`d`"],
         "columns_kept": ["`k`"],
         "columns_left_out": [],
+        "columns_lost": [],
         "schema_id": 2,
         "snapshot_id": "7711512303338456790",
         "warnings": ["`t`: w"],
@@ -109,6 +110,7 @@ def test_the_sum_of_batches_has_what_is_known_of_each() -> None:
         "columns_padded": ["`p`", "`q`"],
         "columns_kept": [],
         "columns_left_out": [],
+        "columns_lost": [],
         "warnings": ["w"],
         "dead_letters": {"table": "`t`", "rows": 4},
     }

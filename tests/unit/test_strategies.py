@@ -658,6 +658,24 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
     )
 
 
+def test_a_refused_plan_is_shown_with_what_else_is_known(stage: Stage) -> None:
+    batch = stage("ID int, new int, x date", {"ID": 1, "new": 1, "x": date(2024, 1, 1)})
+    options = {"defaults": {"gone": "'g'"}, "pad_with": "default"}
+    plan = planned(batch, TABLE, **options)
+    assert (plan.changes, plan.columns, plan.removed) == ((), (), ())
+    data = plan_data(relation("t"), plan, model_settings(**options))
+    assert data["columns_added"] == ["`new`"]
+    assert data["projections"] == []
+    assert data["refusals"] == [str(refusal) for refusal in plan.refusals]
+    assert data["removed_get"] == {"`gone`": "padded with 'g'"}
+    assert plan_table(data | {"warnings": []}) == (
+        "`lake`.`db`.`t`\n"
+        "  change     add column `new` int\n"
+        "  pad        `gone` with 'g'\n"
+        "  refused    see the error below; so a run would do none of this"
+    )
+
+
 @pytest.mark.parametrize("options", [{"strategy": Strategy.MERGE}, {"removed_columns": "keep"}])
 def test_what_is_removed_inside_lists_and_maps_is_padded_whatever_is_kept(options: dict[str, Any]) -> None:
     plan = EvolutionPlan(

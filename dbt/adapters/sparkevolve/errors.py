@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.evolution.restore import RestoreField
 
 
+ROWS_AS_THEY_WERE = "The rows of the table are as they were."
+NO_TABLE_MADE = "No table was made."
+"""How errors end that come before a batch is published: into a table that is there, and of a first run."""
 NOTHING_WRITTEN = ("Nothing was written.", "Nothing was read or written.")
 """How errors end that do not know what the run has committed before; see ``Node.explained``."""
 
@@ -1081,11 +1084,13 @@ class AuditError(SparkEvolveError):
             of columns and, row by row, their values as text.
     """
 
-    def __init__(self, relation: str, failures: Sequence["AuditFailure"]) -> None:
+    def __init__(
+        self, relation: str, failures: Sequence["AuditFailure"], left: str = ROWS_AS_THEY_WERE
+    ) -> None:
         lines = "\n".join(f"  * {failure}" for failure in failures)
         super().__init__(
             f"The batch of {relation} was not published, since rows in it do not satisfy the model's audits. "
-            f"The rows of the table are as they were.\n{lines}"
+            f"{left}\n{lines}"
         )
         self.relation = relation
         self.failures = tuple(failures)
@@ -1125,10 +1130,10 @@ class UnreadableAuditError(SparkEvolveError):
         audit: the SQL predicate.
     """
 
-    def __init__(self, relation: str, audit: str, reason: str) -> None:
+    def __init__(self, relation: str, audit: str, reason: str, left: str = ROWS_AS_THEY_WERE) -> None:
         super().__init__(
             f"The batch of {relation} was not published, since Spark cannot evaluate one of the model's "
-            f"audits: {audit}\nSpark says: {reason}\nThe rows of the table are as they were."
+            f"audits: {audit}\nSpark says: {reason}\n{left}"
         )
         self.relation = relation
         self.audit = audit

@@ -658,8 +658,10 @@ class SparkEvolveAdapter(SparkAdapter):
         ).without_identifier()
         can = catalog.capabilities
         logger.info(f"  catalog `{catalog.name}`: {can.kind.value}, {catalog.places}")
+        logger.info("    what the adapter takes this catalog to do (how that is known is in dbt's log file):")
         for fact in can.facts:
-            logger.info(f"    {fact}")
+            logger.info(f"      {fact.text}")
+            logger.debug(f"{catalog.name}: {fact}")
         self.execute(f"create schema {probe}")
         try:
             if not catalog.namespace_exists(str(probe.schema)):

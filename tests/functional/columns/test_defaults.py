@@ -221,8 +221,10 @@ def test_a_default_is_set_changed_and_removed(scenario: Scenario, in_session: No
         "removed default of `made` (4)",
         "set default of `b` (6) to 4",
         "added `b` (6) int default 3",
+        "    `b` (6) int default 4",
+        "    `made` (4) string",
     ):
-        assert text in history
+        assert text in history.splitlines() or f"    {text}" in history.splitlines()
     # What the model never had a default for is left alone, also under `ignore`, which does set defaults.
     scenario.sql(f"refresh table {scenario.relation()}")
     describe(scenario, made="'third'")
@@ -305,8 +307,9 @@ def test_a_full_refresh_and_a_snapshot_have_defaults_too(scenario: Scenario, in_
     scenario.model(sql, tblproperties=V3)
     scenario.model(sql, "replaced", tblproperties=V3, full_refresh_schema="replace")
     snapshot(scenario, sql, tblproperties=V3, column_defaults={"S": "'snapped'", "n": "5"})
-    assert "The default of `n` is skipped: neither the table nor the model has such a column." in take(
-        scenario
+    assert (
+        "The default of `n` is skipped: neither the table nor the model has such a column."
+        in take(scenario).log
     )
     for name in ("t", "replaced"):
         assert defaults(scenario, "s", name) == (None, "pending")

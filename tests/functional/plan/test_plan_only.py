@@ -1,6 +1,8 @@
 """A plan changes nothing, and says what a run would do."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,6 +114,8 @@ def test_the_plan_of_a_full_refresh_lists_what_goes(scenario: Scenario) -> None:
         "  warning    The default random() of `N` is skipped: "
     ) in run.log
     assert "  warning    The default of `other` is skipped: neither the table nor the model has" in run.log
+    assert set(written(scenario)[0]["model.case.t"]) == on_page("a new table")
+    assert written(scenario)[0]["model.case.t"]["columns_lost"] == ["`note`"]
     scenario.model("select 1 as id, 3 as more, 2 as N")
     run = scenario.run("--full-refresh", *PLAN_ONLY)
     assert f"{scenario.relation()}\n  change     add column `more` int\n  pad        `note`\n" in run.log
@@ -147,18 +151,30 @@ def written(scenario: Scenario) -> tuple[dict[str, dict[str, Any]], str]:
     )
 
 
+def on_page(kind: str) -> set[str]:
+    """The names that docs/plan.md lists for one kind of plan."""
+    page = (Path(__file__).parents[3] / "docs" / "plan.md").read_text()
+    rows = re.findall(r"^\| (`.*?) \| ([a-z, ]+) \| ", page, re.MULTILINE)
+    return {
+        name
+        for names, kinds in rows
+        if kinds == "all" or kind in kinds.split(", ")
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+
 @pytest.mark.core
 def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
     """All models of a command, who reads what changes, and what cannot be planned."""
     scenario.model("select 1 as id, 'a' as note, 2 as n, 'x' as old_name")
     scenario.model("select 1 as id", "hooked")
-    scenario.model("select 1 as id, 'a' as note", "refused")
+    scenario.model("select 1 as id, 'a' as note, 1 as gone", "refused")
     scenario.run()
     scenario.model(
         "select 1 as id, cast(5 as bigint) as n, 'y' as new_name", column_renames={"old_name": "new_name"}
     )
     scenario.model("select 1 as id", "hooked", pre_hook="insert into {{ this }} values (2)")
-    scenario.model("select 1 as id, 5 as note", "refused")
+    scenario.model("select 1 as id, 5 as note, 1 as more", "refused")
     view = {"materialized": "view", "unique_key": None, "on_schema_change": None}
     scenario.model("select * from {{ ref('t') }}", "everything", **{**view, "materialized": "ephemeral"})
     scenario.model("select old_name, count(*) as c from {{ ref('everything') }} group by 1", "far", **view)
@@ -172,6 +188,18 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
         "model.case.hooked": "not planned",
         "model.case.refused": "refused",
     }
+    assert set(models["model.case.hooked"]) == on_page("not planned")
+    refused = models["model.case.refused"]
+    assert set(refused) == set(models["model.case.t"]) == on_page("a load")
+    # What is known beside the refusal.
+    assert (refused["changes"], refused["columns_added"]) == (["add column `more` int"], ["`more`"])
+    assert (refused["columns_padded"], refused["projections"]) == (["`gone`"], [])
+    assert (
+        f"{scenario.relation('refused')}\n"
+        "  change     add column `more` int\n"
+        "  pad        `gone`\n"
+        "  refused    see the error below; so a run would do none of this"
+    ) in run.log
     planned = models["model.case.t"]
     assert {name: planned[name] for name in planned if name.startswith("columns_")} == {
         "columns_added": [],
@@ -208,6 +236,7 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
         "| `old_name`: model.case.everything<br>`old_name`: model.case.far<br>"
         "`n`: model.case.everything<br>`note`: model.case.everything<br>`note`: model.case.near |"
     ) in table
+    assert "| model.case.refused | refused | add column `more` int | `gone`: padded with NULL |" in table
     assert "* **model.case.refused**: Column `note` is string in the table, and the model returns" in table
     assert f"* **model.case.hooked**: {scenario.relation('hooked')} cannot be planned: its pre-hook" in table
     # The next command has files of its own.

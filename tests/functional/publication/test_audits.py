@@ -70,6 +70,8 @@ def test_an_audit_comes_before_the_table_too(scenario: Scenario) -> None:
     said |= scenario.fail("--select", "refreshed", "replaced", "--full-refresh").said
     for name in models:
         assert "even: 5 rows, such as id = 1; id = 3; id = 5" in said[name]
+        left = "The rows of the table are as they were." if name.startswith("re") else "No table was made."
+        assert f"do not satisfy the model's audits. {left}\n" in said[name]
         if name != "absent":
             assert scenario.sql(f"select id from {scenario.relation(name)}") == [(1,)]
     assert scenario.tables() == ["refreshed", "replaced"]

@@ -97,8 +97,31 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     before = scenario.snapshots("many")
     scenario.file("seeds/many.csv", csv("id,part,w", [f"x{n},{n % 2},{n}.5" for n in range(3)]))
     scenario.file("seeds/none.csv", csv("v,id", ["a,1"]))
+    # What a replacement takes away is said, and before it where that is to be an error.
+    lost = (
+        f"{scenario.relation('many')}: the table is replaced, and loses column `v`, which the CSV file no "
+        f"longer has. What was there is in snapshot {before[-1]} until that expires."
+    )
+    run = scenario.dbt("--warn-error", "seed", "--select", "many")
+    assert lost in run.message
+    assert "so nothing was written:\n" in run.message
+    assert scenario.snapshots("many") == before
     run = scenario.dbt("seed")
     assert run.success, run.message or run.log
+    assert run.warnings == [lost]
+    assert run.done("many") == (
+        "OK 3 rows, +1 column, 1 lost",
+        {
+            "code": "INSERT",
+            "rows_affected": 3,
+            "rows_inserted": 3,
+            "columns_added": ["`w`"],
+            "columns_lost": ["`v`"],
+            "warnings": [lost],
+            **scenario.at("many"),
+        },
+    )
+    assert run.done("none")[0] == "OK 1 row"
     assert scenario.columns("many") == ["id", "part", "w"]
     assert scenario.rows("many") == [("x0", 0, 0.5), ("x1", 1, 1.5), ("x2", 0, 2.5)]
     assert scenario.snapshots("many")[:-1] == before
@@ -107,7 +130,11 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     for name in ("few", "many", "none"):
         history = schema_history(scenario.table(name))
         assert [schema["changes"] for schema in history if not schema["invocation_id"]] == [], name
-    assert schema_history(scenario.table("many"))[-1]["invocation_id"] == run.invocation_id
+    last = schema_history(scenario.table("many"))[-1]
+    assert (last["invocation_id"], last["changes"]) == (
+        run.invocation_id,
+        ["changed `id` (1) from bigint to string", "added `w` (4) double", "dropped `v` (3) string"],
+    )
 
 
 def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable[..., Scenario]) -> None:

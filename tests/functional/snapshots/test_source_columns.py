@@ -37,7 +37,16 @@ def test_a_source_gains_loses_and_widens_columns(scenario: Scenario, hard_delete
             **scenario.at("snap"),
         },
     )
-    assert second.done("src") == ("OK 2 rows", {**two, **scenario.at("src")})
+    snapshots = [s.snapshot_id for s in scenario.table("src").metadata.snapshots]
+    lost = (
+        f"{scenario.relation('src')}: the table is replaced, and loses column `v`, which the model no longer "
+        f"has. What was there is in snapshot {snapshots[0]} until that expires."
+    )
+    columns = {"columns_added": ["`w`"], "columns_lost": ["`v`"], "warnings": [lost]}
+    found = second.done("src")
+    assert found == ("OK 2 rows, +1 column, 1 lost", {**two, **columns, **scenario.at("src")})
+    assert lost in second.warnings
+    assert "; column `v` is not in the source, padded with NULL" in second.log
     for name, runs in (("snap", [first, second]), ("src", [first, second])):
         found = schema_history(scenario.table(name))
         assert [schema["invocation_id"] for schema in found] == [run.invocation_id for run in runs], name

@@ -165,11 +165,9 @@ class ColumnDefaults:
                 "since on_schema_change is 'fail'."
             )
         if self._not_stored:
-            is_old = self.policy.facts.format_version < FIRST_FORMAT_WITH_DEFAULTS
-            # What the model pads with it has an effect all the same.
-            is_used = is_old and self.policy.pad_with_default
             self.reminders.append(self._why_not_stored())
-            if is_used:
+            if self.policy.facts.format_version < FIRST_FORMAT_WITH_DEFAULTS:
+                # It is so until somebody upgrades the table, which few do for a default.
                 self.notes.append(self.reminders[-1])
 
     def _why_not_stored(self) -> str:

@@ -78,7 +78,7 @@ def field_changes(old: Schema, new: Schema, known: Collection[int] = ()) -> Iter
         if (was.doc or "") != (f.doc or ""):
             yield FieldChange("described", field_id, f"described {where}")
         if not same_default(was.write_default, f.write_default, f.field_type):
-            default = _default_text(f)
+            default = default_text(f)
             text = f"set default of {where} to {default}" if default else f"removed default of {where}"
             yield FieldChange("default", field_id, text)
     for field_id, (path, f) in before.items():
@@ -123,7 +123,7 @@ def former_fields(schemas: Iterable[Schema], current: Schema) -> dict[Path, Form
     return former
 
 
-def _default_text(f: NestedField) -> str:
+def default_text(f: NestedField) -> str:
     """Return the default that rows to come have, as text; empty for none."""
     if f.write_default is None or not isinstance(f.field_type, PrimitiveType):
         return ""
@@ -131,7 +131,7 @@ def _default_text(f: NestedField) -> str:
 
 
 def _initial_text(f: NestedField) -> str:
-    default = _default_text(f)
+    default = default_text(f)
     return f" default {default}" if default else ""
 
 

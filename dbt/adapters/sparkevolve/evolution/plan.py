@@ -95,6 +95,7 @@ class EvolutionPlan:
         reminders: the same, of what is so in each run until the model or the table is changed.
         notes: those of the reminders that are to be said once, until they change.
         refusals: if there is one, nothing may be written.
+        beside: of a plan with refusals, what is known of all else: a preview shows it, and no run does it.
     """
 
     changes: tuple[Change, ...] = ()
@@ -108,6 +109,7 @@ class EvolutionPlan:
     reminders: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     refusals: tuple[Refusal, ...] = ()
+    beside: "EvolutionPlan | None" = field(default=None, compare=False, repr=False)
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -139,7 +141,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         policy: what the model's configuration and the table's state allow.
 
     Returns:
-        The plan. One with refusals holds no changes and no columns.
+        The plan. One with refusals holds no changes and no columns, but for what is ``beside`` them.
     """
     found = tuple(_check_names(target, source, policy))
     if found:
@@ -165,12 +167,10 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         for f in source.fields
         if fold(f.name) in wanted and (has_map(f.field_type) or has_variant(f.field_type))
     )
-    if planner.refusals:
-        return EvolutionPlan(refusals=tuple(planner.refusals))
-    return EvolutionPlan(
+    plan = EvolutionPlan(
         changes=tuple(planner.changes),
         columns=tuple(columns),
-        unique_key=tuple(spelling[fold(key)] for key in policy.unique_key),
+        unique_key=tuple(spelling[fold(key)] for key in policy.unique_key if fold(key) in spelling),
         removed=tuple(planner.removed),
         padded_inside=tuple(planner.padded_inside),
         padded_with=planner.padded_with,
@@ -179,6 +179,9 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
         reminders=tuple(planner.defaults.reminders),
         notes=tuple(planner.defaults.notes),
     )
+    if planner.refusals:
+        return EvolutionPlan(refusals=tuple(planner.refusals), beside=plan)
+    return plan
 
 
 def check_source_names(

@@ -1,8 +1,11 @@
 """What becomes different in the columns of a table that is replaced by what a query returns."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from dbt.adapters.sparkevolve.evolution.names import quote
+from pyiceberg.schema import Schema
+
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 
 
 def replaced_columns(
@@ -27,6 +30,45 @@ def replaced_columns(
     if not texts and list(before) != list(after):
         texts.append(f"put its columns in the order {', '.join(map(quote, after))}")
     return texts
+
+
+def fields_without(schema: Schema, other: Schema) -> list[str]:
+    """Return the columns and fields of a schema that another one has not got, without what is inside of one.
+
+    A replacement gives the same id to what has the same path, so these are told by their paths.
+    """
+    known = {tuple(map(fold, path)) for path, _ in fields_within(other.as_struct())}
+    found: list[str] = []
+    gone: set[Path] = set()
+    for path, _ in fields_within(schema.as_struct()):
+        place = tuple(map(fold, path))
+        if place in known:
+            continue
+        if not any(place[:n] in gone for n in range(1, len(place))):
+            found.append(path_text(path))
+        gone.add(place)
+    return found
+
+
+def columns_without(schema: Schema, names: Iterable[str]) -> list[str]:
+    """Return the columns of a schema that are not among some names."""
+    known = set(map(fold, names))
+    return [quote(f.name) for f in schema.fields if fold(f.name) not in known]
+
+
+def loss_text(lost: Sequence[str], source: str, snapshot_id: int | None) -> str:
+    """Return what to say of a table that loses columns as it is replaced, before and after that.
+
+    Args:
+        lost: the columns.
+        source: what has them no more.
+        snapshot_id: the table's snapshot before; None if it has none.
+    """
+    columns = f"column{'s' if len(lost) > 1 else ''} {', '.join(lost)}"
+    text = f"the table is replaced, and loses {columns}, which {source} no longer has."
+    if snapshot_id is None:
+        return text
+    return f"{text} What was there is in snapshot {snapshot_id} until that expires."
 
 
 def _plain(type_: str) -> str:

@@ -74,10 +74,15 @@ class Fact:
             return "yes" if self.value else "no"
         return str(self.value.value) if isinstance(self.value, Enum) else str(self.value)
 
+    @property
+    def text(self) -> str:
+        """The line that `dbt debug` prints."""
+        return f"{self.question}: {self.answer}"
+
     def __str__(self) -> str:
-        """Return the line that `dbt debug` prints."""
+        """Return the line of dbt's log file, which says how that is known."""
         known = f"{self.origin.value}: {self.source}" if self.source else self.origin.value
-        return f"{self.question}: {self.answer} ({known})"
+        return f"{self.text} ({known})"
 
 
 _ICEBERG = "Iceberg's catalog of that kind in Spark"

@@ -7,9 +7,15 @@ from typing import Any, NamedTuple
 
 from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
+from pyiceberg.types import NestedField
 
 from dbt.adapters.sparkevolve.evolution import record, shapes
-from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning, earlier_meanings, schema_changes
+from dbt.adapters.sparkevolve.evolution.history import (
+    EarlierMeaning,
+    default_text,
+    earlier_meanings,
+    schema_changes,
+)
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.times import iso_of
@@ -40,9 +46,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 "invocation_id": entry.invocation_id if entry else "",
                 "source": _source(entry, schema),
                 "changes": [*schema_changes(previous, schema, known), *_put_back(entry)],
-                "columns": [
-                    {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)} for f in schema.fields
-                ],
+                "columns": [_column(f) for f in schema.fields],
             }
         )
         if entry is not None and "padded" in entry.changes:
@@ -82,6 +86,12 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         )
         back["is_current"] = False
     return history
+
+
+def _column(f: NestedField) -> dict[str, Any]:
+    default = default_text(f)
+    column = {"id": f.field_id, "name": f.name, "type": type_text(f.field_type)}
+    return {**column, "default": default} if default else column
 
 
 def _is_since_restore(entry: record.Entry, schema_id: int, sightings: "list[_Sighting]") -> bool:

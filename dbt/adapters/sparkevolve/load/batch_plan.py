@@ -69,7 +69,7 @@ def plan_batch(
     if settings.frozen_for and changed and not plan.refusals:
         found += (refusals.frozen_schema(settings.frozen_for, changed),)
     if found:
-        return EvolutionPlan(refusals=found)
+        return EvolutionPlan(refusals=found, beside=plan)
     unread = tuple(
         f"Files without field ids may have {names.path_text(change.path)}, and the table's property "
         "`schema.name-mapping.default` takes that for another column. The new one is NULL in such files, in "

@@ -14,6 +14,8 @@ from pyiceberg.types import StringType, TimestamptzType
 
 from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
 from dbt.adapters.sparkevolve.errors import (
+    NO_TABLE_MADE,
+    ROWS_AS_THEY_WERE,
     ConnectionLostError,
     DeadLetterTableError,
     EvolutionRefusedError,
@@ -196,6 +198,7 @@ class DeadLetters:
             str(target),
             judgement.audits,
             lambda some: self._spark.rows(replace(judgement, audits=some).count())[0],
+            ROWS_AS_THEY_WERE if table is not None or self._node.is_replacing else NO_TABLE_MADE,
         )
         letters.rows, bad, *values = map(int, counts)
         self._check_values(target, schema, judgement.converting, values)

@@ -213,7 +213,8 @@ class Load:
             # The text about an older schema names those that are padded with NULL.
             if not (self.older and value == plan_report.PADDED_WITH_NULL):
                 by_value.setdefault(value, []).append(name)
-        parts += [f"{_columns(of_value)} not in the model, {value}" for value, of_value in by_value.items()]
+        query = "source" if self.settings.strategy == Strategy.SNAPSHOT else "model"
+        parts += [f"{_columns(of_value)} not in the {query}, {value}" for value, of_value in by_value.items()]
         if self.ignored:
             parts.append(
                 f"{_columns(self.ignored)} not in the table and left out (on_schema_change is 'ignore')"

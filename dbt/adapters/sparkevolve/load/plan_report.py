@@ -25,17 +25,20 @@ def plan_data(
     target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
 ) -> dict[str, Any]:
     """Return a plan as plain data, see ``Preview.of_load``."""
+    refused, plan = plan.refusals, plan.beside or plan
+    # What a refused column would get is not known.
+    columns = () if refused else plan.columns
     return {
         "relation": str(target),
         "changes": [str(change) for change in plan.changes],
         "projections": [
-            {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in plan.columns
+            {"column": column.name, "expression": column.render(dml.SOURCE_ALIAS)} for column in columns
         ],
         "removed": list(removed_values(plan, settings)),
         "removed_get": removed_values(plan, settings),
         "ignored": [names.path_text(path) for path in plan.ignored],
         "warnings": list(plan.warnings),
-        "refusals": [str(refusal) for refusal in plan.refusals],
+        "refusals": [str(refusal) for refusal in refused],
         **columns_of(plan.changes),
         **not_returned(removed_values(plan, settings)),
         "columns_left_out": [names.path_text(path) for path in plan.ignored],
@@ -100,18 +103,15 @@ def plan_table(plan: Mapping[str, Any]) -> str:
         return "\n".join(
             [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
         )
-    # Of a plan that is refused, nothing else is known.
-    none = [] if plan["refusals"] else [("change", "none")]
-    rows = [("change", text) for text in plan["changes"]] or none
+    rows = [("change", text) for text in plan["changes"]]
+    if not rows and not plan["refusals"]:
+        rows = [("change", "none")]
     values = plan["removed_get"]
-    rows += [
-        ("pad", p) if values[p] == PADDED_WITH_NULL else (_verb(values[p]), f"{p}: {values[p]}")
-        for p in plan["removed"]
-    ]
+    rows += [_row_of_removed(path, values[path]) for path in plan["removed"]]
     rows += [("leave out", text) for text in plan["ignored"]]
     rows += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
     rows += _read_by(plan) + _refused(plan)
-    kind = "new row" if any(_verb(value) == "keep" for value in values.values()) else "column"
+    kind = "new row" if any(not is_padded(value) for value in values.values()) else "column"
     shown = [p for p in plan["projections"] if not _goes_without_saying(p, values)]
     rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in shown]
     return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
@@ -139,7 +139,11 @@ def _reader(reader: Mapping[str, Any]) -> str:
 
 def _refused(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return one line where there are reasons: the error of the command has them."""
-    return [("refused", "see the error below")] if plan["refusals"] else []
+    if not plan["refusals"]:
+        return []
+    # Of a table that would be made there are no changes.
+    known = plan.get("changes") or plan.get("removed")
+    return [("refused", f"see the error below{'; so a run would do none of this' if known else ''}")]
 
 
 def _goes_without_saying(projection: Mapping[str, str], removed: Mapping[str, str]) -> bool:
@@ -166,8 +170,10 @@ def removed_values(plan: EvolutionPlan, settings: IncrementalSettings) -> dict[s
     }
 
 
-def _verb(value: str) -> str:
-    return "keep" if value.startswith(_KEPT) else "pad"
+def _row_of_removed(path: str, value: str) -> tuple[str, str]:
+    if not is_padded(value):
+        return "keep", f"{path}: {value}"
+    return "pad", path if value == PADDED_WITH_NULL else f"{path} {value.removeprefix('padded ')}"
 
 
 def is_padded(value: str) -> bool:

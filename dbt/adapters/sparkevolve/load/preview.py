@@ -14,7 +14,7 @@ from dbt.adapters.sparkevolve.evolution.changes import SetDefault
 from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.evolution.replacement import replaced_columns
+from dbt.adapters.sparkevolve.evolution.replacement import columns_without, loss_text, replaced_columns
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
@@ -102,8 +102,9 @@ class Preview:
             lambda schema, facts: plan_batch(batch, settings, column_docs, schema, facts, self._node.name),
         )
         data = plan_data(target, plan, settings)
-        told = [*plan.reminders, *([aside] if aside else []), *differences(table, settings)]
-        told += replaced_warnings(plan, unique_id, graph or {})
+        shown = plan.beside or plan
+        told = [*shown.reminders, *([aside] if aside else []), *differences(table, settings)]
+        told += replaced_warnings(shown, unique_id, graph or {})
         return data | {"warnings": [*data["warnings"], *told]}
 
     def of_new_table(
@@ -169,6 +170,29 @@ class Preview:
         if columns and are_errors():
             names = known or [name for name, _ in self._queries.stored_columns(target, sql)]
             self._node.refuse_warnings(undescribed(target, columns, names))
+
+    def refuse_warned_losses(
+        self, target: SparkEvolveRelation, sql: str, known: Sequence[str], source: str
+    ) -> None:
+        """See, before a table is replaced, whether the run may warn of columns that it loses.
+
+        Args:
+            target: the table.
+            sql: the query that it is made from.
+            known: the columns that this returns; none if they are to be asked for.
+            source: what its rows are from, in words.
+
+        Raises:
+            WarningsError: there is something to warn of, and warnings are errors.
+        """
+        table = self._node.table
+        if table is None or not are_errors():
+            return
+        returned = known or [name for name, _ in self._queries.stored_columns(target, sql)]
+        lost = columns_without(table.schema(), returned)
+        if lost:
+            text = loss_text(lost, source, table.metadata.current_snapshot_id)
+            self._node.refuse_warnings([f"{target}: {text}"])
 
     def _defaults(self, settings: IncrementalSettings) -> EvolutionPlan:
         if not settings.defaults:

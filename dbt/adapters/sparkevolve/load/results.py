@@ -12,7 +12,9 @@ from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.settings import Strategy
 
 _OF_DBT = frozenset({"_message", "code", "query_id"})
-_LISTS = tuple(f"columns_{kind}" for kind in ("added", "widened", "relaxed", "padded", "kept", "left_out"))
+_LISTS = tuple(
+    f"columns_{kind}" for kind in ("added", "widened", "relaxed", "padded", "kept", "left_out", "lost")
+)
 _MERGING = (Strategy.MERGE, Strategy.SNAPSHOT)
 
 
@@ -31,6 +33,7 @@ class Response(AdapterResponse):
         columns_padded: those that the model does not return, and that get NULL or a default in each row.
         columns_kept: those that it does not return, and that keep the value of a row that is replaced.
         columns_left_out: those that it returns, and that the table has not got.
+        columns_lost: those that a table which was replaced had before.
         schema_id: the table's schema, by Iceberg's number.
         snapshot_id: the snapshot that readers see. A text: JSON readers round so long numbers.
         warnings: what the node has warned of.
@@ -47,6 +50,7 @@ class Response(AdapterResponse):
     columns_padded: list[str] = field(default_factory=list)
     columns_kept: list[str] = field(default_factory=list)
     columns_left_out: list[str] = field(default_factory=list)
+    columns_lost: list[str] = field(default_factory=list)
     schema_id: Optional[int] = None
     snapshot_id: Optional[str] = None
     warnings: list[str] = field(default_factory=list)
@@ -163,7 +167,7 @@ class NodeResult:
         added = len(self.columns.get("columns_added", ()))
         if added:
             parts.append(f"+{counted(added, 'column')}")
-        for kind in ("widened", "renamed", "padded", "kept"):
+        for kind in ("widened", "renamed", "padded", "kept", "lost"):
             number = len(self.columns.get(f"columns_{kind}", ()))
             parts += [f"{number} {kind}"] if number else []
         if bad:

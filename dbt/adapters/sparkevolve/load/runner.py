@@ -13,6 +13,8 @@ from dbt_common.invocation import get_invocation_id
 from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.errors import (
+    NO_TABLE_MADE,
+    ROWS_AS_THEY_WERE,
     AfterLoadError,
     ColumnsMovedError,
     ConnectionLostError,
@@ -30,6 +32,7 @@ from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_colu
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
+from dbt.adapters.sparkevolve.evolution.replacement import fields_without, loss_text
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
@@ -342,7 +345,9 @@ class LoadRunner:
         batch = self._catalog.staged_batch(staged)
         if settings.audits:
             columns = settings.unique_key or [f.name for f in batch.schema.fields][:SHOWN_COLUMNS]
-            check_audits(self._spark, str(target), f"SELECT * FROM {staged}", settings.audits, columns)
+            left = ROWS_AS_THEY_WERE if self._node.is_replacing else NO_TABLE_MADE
+            rows = f"SELECT * FROM {staged}"
+            check_audits(self._spark, str(target), rows, settings.audits, columns, left)
 
     def publish(self, load: Load, is_last: bool) -> bool:
         """Make a loaded batch visible in one commit, unless the table has moved since the run read it.
@@ -431,12 +436,42 @@ class LoadRunner:
         """Take note that a batch of a microbatch model is done; see ``BatchSums.add``."""
         self._shared.batch_sums.add(unique_id, relation, response, as_json)
 
+    def note_made(self, relation: SparkEvolveRelation, source: str = "") -> list[str]:
+        """Take note of the table that a node has made, if it has loaded nothing into one that was there.
+
+        Args:
+            relation: the table, in a catalog that the profile states.
+            source: what its rows are from, in words; empty if nobody is to be told what it has no more.
+
+        Returns:
+            what to warn of: the columns that the table had before and has not now.
+        """
+        node = self._node
+        if node.load is not None:
+            return []
+        try:
+            table = self._catalog.find_readable(relation)
+        except Exception as exc:
+            # The rows are there, whatever can be told of them.
+            logger.debug(f"What was loaded into {relation} is not known: {exc}")
+            return []
+        if table is None:
+            return []
+        node.result.note_creation(creation(table.metadata))
+        if node.table is None:
+            return []
+        old, new = node.table.schema(), table.schema()
+        lost = fields_without(old, new)
+        node.result.columns |= {"columns_added": fields_without(new, old), "columns_lost": lost}
+        if not (lost and source):
+            return []
+        return [f"{relation}: {loss_text(lost, source, node.table.metadata.current_snapshot_id)}"]
+
     def response(
         self,
         relation: SparkEvolveRelation,
         response: AdapterResponse,
         *,
-        is_managed: bool = True,
         rows: int | None = None,
     ) -> Response:
         """Return dbt's response to a node's last statement with what the node has done.
@@ -444,26 +479,14 @@ class LoadRunner:
         Args:
             relation: its table.
             response: that response.
-            is_managed: whether it is an Iceberg table of a catalog that the profile states.
             rows: how many rows it was made with, if that is known.
         """
         node = self._node
         if rows is not None:
             node.result.note_rows(rows)
-        removed: dict[str, str] = {}
         if node.load is not None:
-            removed = node.load.removed
+            node.result.columns |= columns_of(node.evolved) | not_returned(node.load.removed)
             node.result.columns |= {"columns_left_out": node.load.ignored}
-        elif is_managed:
-            try:
-                table = self._catalog.find_readable(relation)
-            except Exception as exc:
-                # The rows are there, whatever can be told of them.
-                logger.debug(f"What was loaded into {relation} is not known: {exc}")
-                table = None
-            if table is not None:
-                node.result.note_creation(creation(table.metadata))
-        node.result.columns |= columns_of(node.evolved) | not_returned(removed)
         return node.result.response(response, node.letters)
 
     def check_dead_letters(

@@ -34,7 +34,8 @@
     {% set current = history | selectattr('is_current') | first %}
     {% do sparkevolve__say('  columns now:') %}
     {% for column in current.columns %}
-      {% do sparkevolve__say('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type) %}
+      {% do sparkevolve__say('    ' ~ adapter.quote(column.name) ~ ' (' ~ column.id ~ ') ' ~ column.type ~
+                (' default ' ~ column.default if column.default is defined else '')) %}
     {% endfor %}
   {% endif %}
 {% endmacro %}

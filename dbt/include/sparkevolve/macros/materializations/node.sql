@@ -107,11 +107,12 @@
 
 
 {# What the node has done, as data in dbt's response, which goes to `run_results.json`, and if it is JSON in the log. #}
-{% macro sparkevolve__store_response(target_relation, rows=none) %}
+{% macro sparkevolve__store_response(target_relation, rows=none, source='') %}
   {% set main = load_result('main') %}
-  {% set response = adapter.load_runner().response(
-    target_relation, main.response, is_managed=sparkevolve__is_managed(target_relation), rows=rows
-  ) %}
+  {% if sparkevolve__is_managed(target_relation) %}
+    {% do sparkevolve__warn(adapter.load_runner().note_made(target_relation, source)) %}
+  {% endif %}
+  {% set response = adapter.load_runner().response(target_relation, main.response, rows=rows) %}
   {% do store_result('main', response=response, agate_table=main.table) %}
   {% if flags.LOG_FORMAT == 'json' %}
     {% do log(tojson({'adapter_response': response.data()}), info=True) %}

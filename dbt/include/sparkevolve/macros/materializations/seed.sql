@@ -13,6 +13,9 @@
   {% endif %}
 
   {% do sparkevolve__check_described(target_relation, '', agate_table.column_names | list) %}
+  {% do adapter.preview().refuse_warned_losses(
+    target_relation, '', agate_table.column_names | list, 'the CSV file'
+  ) %}
   {% set count = agate_table.rows | length %}
   {% if sparkevolve__is_managed(target_relation) %}
     {% set create, insert = sparkevolve__replace_seed(target_relation, existing_relation, agate_table), '' %}
@@ -33,6 +36,6 @@
   {% do sparkevolve__rows_are_visible(target_relation) %}
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% do sparkevolve__run_post_hooks() %}
-  {% do sparkevolve__store_response(target_relation, count) %}
+  {% do sparkevolve__store_response(target_relation, count, 'the CSV file') %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}

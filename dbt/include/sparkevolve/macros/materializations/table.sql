@@ -12,6 +12,9 @@
     existing_relation, get_select_subquery(sql) if config.get('contract').enforced else sql
   ) %}
   {% do sparkevolve__check_described(target_relation, sql) %}
+  {% if is_replaced %}
+    {% do adapter.preview().refuse_warned_losses(target_relation, sql, [], 'the model') %}
+  {% endif %}
   {% if existing_relation is not none and not is_replaced %}
     {% set sql = sparkevolve__evaluated(target_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}
@@ -23,7 +26,7 @@
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, true) %}
   {% do persist_constraints(target_relation, model) %}
   {% do sparkevolve__run_post_hooks() %}
-  {% do sparkevolve__store_response(target_relation) %}
+  {% do sparkevolve__store_response(target_relation, source='the model') %}
   {{ return({'relations': [target_relation]}) }}
 {%- endmaterialization %}
 
