@@ -448,6 +448,23 @@ def test_the_setting_for_one_more_type_says_which_one_is_used_up(
     )
 
 
+def test_what_a_source_has_retired_is_retired_under_its_name_or_another() -> None:
+    """As a snapshot's source may have it, see docs/moving.md."""
+    batch = columns("amount_old int, amount double")
+    followed = plan(columns("amount int"), batch, renames={"amount": "amount_old"})
+    assert [str(change) for change in followed.changes] == [
+        "rename `amount` to `amount_old`",
+        "add column `amount` double",
+    ]
+    assert [column.source for column in followed.columns] == ["amount_old", "amount"]
+    kept = plan(columns("amount int, amount_old int"), batch, renames={"amount": "amount_old2"})
+    assert [(column.name, column.source) for column in kept.columns] == [
+        ("amount_old2", None),
+        ("amount_old", "amount_old"),
+        ("amount", "amount"),
+    ]
+
+
 def test_a_nested_setting_that_is_used_up_is_named_by_its_path() -> None:
     table = one_column("l", array(10, struct(11, v_old=INT, v=STRING)))
     batch = one_column("l", array(10, struct(11, v=INT)))
