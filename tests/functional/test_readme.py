@@ -23,6 +23,7 @@ RUN_BY = {
     "rename.md": "test_the_longer_example",
     "restore.md": "test_the_commands_of_the_other_pages",
     "schema-page.md": "test_the_commands_of_the_other_pages",
+    "statements.md": "test_the_commands_of_the_other_pages",
     "tutorial.md": "test_the_longer_example",
     "versions.md": "test_the_commands_of_the_other_pages",
 }
@@ -135,16 +136,19 @@ def test_the_example_of_a_microbatch(scenario: Scenario) -> None:
     assert rows == [(1, datetime(2024, 1, 1, 9), 30), (2, datetime(2024, 1, 2, 10), 46)]
 
 
-def run_listings(scenario: Scenario, page: str) -> None:
-    """Run the commands of a page that it shows without what they print."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+def run_listings(scenario: Scenario, page: str) -> list[str]:
+    """Run the commands of a page that it shows without what they print; return that of dbt's."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").replace("shop.", f"{scenario.schema}.")
+    printed = []
     for line in "".join(blocks(text, "sh")).splitlines():
         program, *arguments = shlex.split(line, comments=True)
         if program == "dbt":
             run = scenario.dbt(*arguments)
             assert run.success, run.message or run.log
+            printed.append(run.log)
         else:
             subprocess.run(line, shell=True, check=True, cwd=scenario.folder)
+    return printed
 
 
 def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
@@ -159,9 +163,20 @@ def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
     def column(name: str) -> list[object]:
         return scenario.table("orders").scan().to_arrow().sort_by("id")[name].to_pylist()
 
-    run_listings(scenario, "dead-letters.md")
-    assert [row[-2] for row in scenario.rows("orders_dlt")] != []
+    texts = f"select id, paid, amount, note, {status} from values (1, '1'), (7, 'n/a') as t(id, amount)"
+    scenario.model(texts.replace("paid", "true as paid").replace("note", "'n1' as note"), "orders", **config)
+    scenario.run("--select", "orders")
+    shown, *_, loaded = run_listings(scenario, "dead-letters.md")
+    for text in (r"{\"id\":7}", r"\"amount\":\"n/a\"", "the value does not convert to int without loss"):
+        assert text in shown
+    assert "1 dead letter of" in loaded
+    assert [row[0] for row in scenario.rows("orders_dlt")] == ['{"id":6}']
+    assert column("amount") == [1, 2, 3, 4, 5, None]
+    scenario.sql(f"delete from {scenario.relation('orders')} where id = 7")
     assert column("id") == [1, 2, 3, 4, 5]
+    *_, snapshots = run_listings(scenario, "statements.md")
+    assert '"operation": "append"' in snapshots
+    assert scenario.table("orders").properties["commit.retry.num-retries"] == "10"
     assert follow(scenario, "backfill.md", "shop") == 12
     assert column("status") == ["s1", "s2", "s3", "s4", "s5"]
     scenario.sql(f"update {scenario.relation('orders')} set status = null where id < 3")

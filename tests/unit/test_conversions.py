@@ -62,7 +62,7 @@ def test_a_column_that_may_not_be_widened_takes_the_values_that_fit() -> None:
     assert member.conversion.render("x") == "TRY_CAST(x AS int)"
     assert list(member.failures("x", 0)) == [
         (
-            "`c1`: the bigint does not convert to int without loss",
+            "`c1`: the value does not convert to int without loss",
             "x IS NOT NULL AND TRY_CAST(x AS int) IS NULL",
         )
     ]
@@ -83,19 +83,19 @@ def test_values_inside_are_converted_and_the_rest_of_the_batch_is_as_it_was() ->
     assert [list(m.failures("x", 0)) for m in members] == [
         [
             (
-                "`c1`.`a`: the string does not convert to int without loss",
+                "`c1`.`a`: the value does not convert to int without loss",
                 f"x IS NOT NULL AND {failing.format('x.`a`')}",
             )
         ],
         [
             (
-                "`c2`.`element`: the string does not convert to int without loss",
+                "`c2`.`element`: the value does not convert to int without loss",
                 f"coalesce(exists(x, value_0 -> {failing.format('value_0')}), false)",
             )
         ],
         [
             (
-                "`c3`.`value`.`a`: the string does not convert to int without loss",
+                "`c3`.`value`.`a`: the value does not convert to int without loss",
                 "coalesce(exists(map_values(x), value_0 -> value_0 IS NOT NULL AND "
                 f"{failing.format('value_0.`a`')}), false)",
             )
@@ -130,7 +130,7 @@ def test_a_type_that_spark_does_not_know_is_checked_and_not_converted() -> None:
     (member,) = conversions(schema(UUIDType()), schema(TEXT), Policy())
     assert not member.conversion.converts
     assert member.is_needed
-    assert [reason for reason, _ in member.failures("x", 0)] == ["`c1`: the string is no uuid"]
+    assert [reason for reason, _ in member.failures("x", 0)] == ["`c1`: the value is no uuid"]
     assert converted_schema(schema(TEXT), [member]) == schema(TEXT)
 
 

@@ -4,8 +4,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 from dbt.adapters.sparkevolve.errors import OperationError, SettingsConflictError, VariableError
+from dbt.adapters.sparkevolve.operations import OPERATIONS as OPERATIONS_KNOWN
 from dbt.adapters.sparkevolve.operations import Operations
 
 
@@ -46,6 +48,14 @@ PROJECT = graph(
     node("is_there", kind="test"),
 )
 OPERATIONS = Operations("lake", {})
+SQL = (
+    "an SQL expression over the columns of a row, as text: what is no text in YAML goes in quotes, as in "
+    "\"date '2024-01-15'\""
+)
+MESSAGE_IDS = (
+    "a messageId as the dead letters have it, as text or as a mapping, or a list of them; what YAML writes "
+    "otherwise than its text has it, as that text: '{\"price\":1.0E20}'"
+)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +195,52 @@ def test_arguments_that_cannot_be_meant_are_refused(given: dict[str, Any], messa
 def test_arguments_are_read() -> None:
     assert OPERATIONS.arguments("schema_history", {"model": "orders"}) == {"model": "orders"}
     assert OPERATIONS.arguments("schema_history", {"model": 2020}) == {"model": "2020"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("[{id: WX006, day: 2024-01-15}]", '{"id":"WX006","day":"2024-01-15"}'),
+        ("{at: 2024-01-15 12:00:00}", '{"at":"2024-01-15 12:00:00"}'),
+        ("{at: 2024-01-15T12:00:00.120Z}", '{"at":"2024-01-15 12:00:00.12Z"}'),
+        ("{at: 2024-01-15T12:00:00+02:00}", '{"at":"2024-01-15 10:00:00Z"}'),
+        (
+            "{s: {2024-01-15: é, n: null}, l: [true, 1.25, 17]}",
+            '{"s":{"2024-01-15":"é","n":null},"l":[true,1.25,17]}',
+        ),
+        ("{price: 9999999.5, least: 0.001, none: 0.0}", '{"price":9999999.5,"least":0.001,"none":0.0}'),
+        ("""'{"price":1.0E20}'""", '{"price":1.0E20}'),
+    ],
+)
+def test_keys_are_what_the_json_of_dead_letters_has(given: str, expected: str) -> None:
+    arguments = yaml.safe_load(f"{{model: orders, message_ids: {given}}}")
+    assert OPERATIONS.arguments("replay_dead_letters", arguments)["message_ids"] == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("operation", "argument", "given", "shown", "wanted"),
+    [
+        ("replay_dead_letters", "message_ids", "[{price: 1.0e+20}]", "[{'price': 1e+20}]", MESSAGE_IDS),
+        ("replay_dead_letters", "message_ids", "{price: .nan}", "{'price': nan}", MESSAGE_IDS),
+        ("replay_dead_letters", "message_ids", "{l: [!!binary YQ==]}", "{'l': [b'a']}", MESSAGE_IDS),
+        ("replay_dead_letters", "message_ids", "{on: 1}", "{True: 1}", MESSAGE_IDS),
+        ("replay_dead_letters", "message_ids", "2024-01-15", "2024-01-15", MESSAGE_IDS),
+        ("backfill_column", "value", "2024-01-15", "2024-01-15", SQL),
+        ("backfill_column", "where", "2024-01-15 12:00:00", "2024-01-15 12:00:00", SQL),
+        ("restore_column", "column", "2024-01-15", "2024-01-15", "the name of a column"),
+    ],
+)
+def test_what_yaml_makes_of_a_value_is_said(
+    operation: str, argument: str, given: str, shown: str, wanted: str
+) -> None:
+    asked = {"model": "orders", "column": "c", "value": "1"}
+    known = {a.name for a in OPERATIONS_KNOWN[operation]}
+    arguments = {name: value for name, value in asked.items() if name in known}
+    with pytest.raises(OperationError) as error:
+        OPERATIONS.arguments(operation, arguments | yaml.safe_load(f"{{{argument}: {given}}}"))
+    assert error.value.msg == (
+        f"The argument `{argument}` of `{operation}` is {shown}, and has to be {wanted}."
+    )
 
 
 def test_a_variable_makes_a_plan_of_whatever_can_be_one() -> None:

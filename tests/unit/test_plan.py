@@ -24,7 +24,12 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     SetDoc,
     WidenType,
 )
-from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
+from dbt.adapters.sparkevolve.evolution.plan import (
+    EvolutionPlan,
+    check_source_names,
+    move_setting,
+    plan_evolution,
+)
 from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import (
     AsFixed,
@@ -417,6 +422,37 @@ def test_the_remedy_of_a_key_s_type_names_the_setting() -> None:
         "If int holds all its values, cast it to int in the model; if not, return it under a new name, fill "
         "that for old rows, make that the `unique_key`, and retire the old name."
     )
+
+
+@pytest.mark.parametrize(
+    ("table", "batch", "aside"),
+    [
+        (INT, STRING, True),
+        (struct(11, a=INT), struct(21, a=STRING), True),
+        # None of these values can be the other's.
+        (INT, array(20, INT), False),
+        (TYPES["date"], INT, False),
+    ],
+)
+def test_what_fits_for_some_rows_can_set_the_others_aside(
+    table: IcebergType, batch: IcebergType, aside: bool
+) -> None:
+    for may_set_aside in (True, False):
+        (refusal,) = refused(one_column("x", table), one_column("x", batch), may_set_aside=may_set_aside)
+        assert refusal.aside == (
+            "If only some values do not fit, `on_bad_rows: dead_letter` sets their rows aside and loads the "
+            "others: see docs/dead-letters.md."
+            if aside and may_set_aside
+            else ""
+        )
+        assert str(refusal).endswith(refusal.aside)
+
+
+def test_the_setting_for_another_type_is_none_for_a_key() -> None:
+    policy = Policy(unique_key=("ID",))
+    table = columns("id int, x int")
+    assert move_setting(("id",), table, policy) == ""
+    assert move_setting(("x",), table, policy) == "`column_renames: {x: x_old}`"
 
 
 # What a field was called is not known any more, so any rename may have been made.

@@ -4,7 +4,6 @@ A macro that a user calls with ``dbt run-operation`` has an entry in ``OPERATION
 macros ``sparkevolve__arguments`` and ``sparkevolve__node_named``, which lead here.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +14,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Kind
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 from dbt.adapters.sparkevolve.variables import switch, whole_number
+from dbt.adapters.sparkevolve.yaml_values import has_json, key_in_json, yaml_text
 
 _KINDS = ("model", "snapshot", "seed")
 _LONGEST_PAUSE = 86_400.5
@@ -89,7 +89,12 @@ def _are_names(value: object) -> bool:
     return _is_name(value) or (isinstance(value, list) and len(value) > 0 and all(map(_is_name, value)))
 
 
-_SQL = Kind(_is_sql, "an SQL expression over the columns of a row", _sql)
+_SQL = Kind(
+    _is_sql,
+    "an SQL expression over the columns of a row, as text: what is no text in YAML goes in quotes, as in "
+    "\"date '2024-01-15'\"",
+    _sql,
+)
 _NODES = Kind(_are_names, "the name of a model, snapshot or seed, or a list of names", _names_listed)
 _COLUMNS = Kind(_are_names, "the name of a column, or a list of names", _names_listed)
 _COUNT = Kind(_is_count, "a whole number from 1", int)
@@ -98,12 +103,16 @@ _SWITCH = Kind(lambda value: switch(value) is not None, "true or false", switch)
 
 
 def _message_id(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+    return value if isinstance(value, str) else key_in_json(value)
+
+
+def _is_message_id(value: object) -> bool:
+    return _is_text(value) or (isinstance(value, Mapping) and has_json(value))
 
 
 def _are_message_ids(value: object) -> bool:
     listed = value if isinstance(value, list) else [value]
-    return len(listed) > 0 and all(_is_text(one) or isinstance(one, Mapping) for one in listed)
+    return len(listed) > 0 and all(map(_is_message_id, listed))
 
 
 def _message_ids(value: Any) -> tuple[str, ...]:
@@ -112,7 +121,10 @@ def _message_ids(value: Any) -> tuple[str, ...]:
 
 _ID = Kind(_is_text, "the id of a dbt command", str)
 _MESSAGE_IDS = Kind(
-    _are_message_ids, "a messageId as the dead letters have it, or a list of them", _message_ids
+    _are_message_ids,
+    "a messageId as the dead letters have it, as text or as a mapping, or a list of them; what YAML writes "
+    "otherwise than its text has it, as that text: '{\"price\":1.0E20}'",
+    _message_ids,
 )
 
 MODEL = Argument("model", NAME_OF_NODE, is_required=True, example="orders")
@@ -244,7 +256,7 @@ class Operations:
                 raise OperationError(self._missing(operation, argument))
             if value is not None and not argument.kind.accepts(value):
                 raise OperationError(
-                    f"The argument `{argument.name}` of `{operation}` is {value!r}, and has to be "
+                    f"The argument `{argument.name}` of `{operation}` is {yaml_text(value)}, and has to be "
                     f"{argument.kind.wanted}."
                 )
             found[argument.name] = argument.default if value is None else argument.kind.read(value)

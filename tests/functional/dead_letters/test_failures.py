@@ -180,7 +180,7 @@ def test_too_many_bad_rows_publish_nothing(scenario: Scenario) -> None:
     assert (
         f"3 of 4 rows cannot be placed in {scenario.relation()}, and dead_letter_limit is 50%. No row was "
         "written, neither to the table nor to its dead letters. By reason: "
-        '* `n`: the string does not convert to int without loss: 3 rows, such as {"id":3}, {"id":4}'
+        '* `n`: the value does not convert to int without loss: 3 rows, such as {"id":3}, {"id":4}'
     ) in " ".join(run.message.split())
     assert scenario.state() == before
     assert scenario.tables() == ["t"]
@@ -196,11 +196,25 @@ def test_a_column_of_which_no_value_converts_is_refused(scenario: Scenario) -> N
     scenario.model("select id, n from values (2, 'x'), (3, 'y'), (4, null) as source(id, n)", **CONFIG)
     assert (
         "Column `n` is int in the table, and the model returns string. Not even with `on_bad_rows: "
-        "dead_letter`: none of the 2 values of this batch converts."
-    ) in scenario.fail().message
+        "dead_letter`: none of the 2 values of this batch converts. If int holds all its values, cast it "
+        "to int in the model; if not, return it under a new name, fill that for old rows, and retire the old "
+        "name. To keep the old column under another name, and have its name for the new type, set "
+        "`column_renames: {n: n_old}`: see docs/replace-a-type.md, with four questions to ask first."
+    ) in " ".join(scenario.fail().message.split())
+    scenario.model("select id, n from values (2, 'x'), (3, '3') as source(id, n)")
+    assert (
+        "If only some values do not fit, `on_bad_rows: dead_letter` sets their rows aside and loads the "
+        "others: see docs/dead-letters.md."
+    ) in " ".join(scenario.fail().message.split())
     scenario.model("select 2 as id, array(1) as n", **CONFIG)
     assert "Column `n` is int in the table, and the model returns array<int>." in scenario.fail().message
     assert scenario.state() == before
+    assert scenario.tables() == ["t"]
+    # Replaced, so that no value has to convert.
+    renames = {"column_renames": {"n": "n_old"}}
+    scenario.model("select id, n from values (2, 'x'), (3, '3') as source(id, n)", **CONFIG, **renames)
+    scenario.run()
+    assert scenario.rows() == [(1, 1, None), (2, None, "x"), (3, None, "3")]
     assert scenario.tables() == ["t"]
 
 

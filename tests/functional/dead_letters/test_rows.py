@@ -44,7 +44,7 @@ def test_keys_that_a_merge_cannot_place(scenario: Scenario) -> None:
     assert scenario.rows("merged") == [*rows, (4, "g")]
     found = reasons(scenario, "merged_dlt")
     assert found["1"] == REPEATED
-    assert found["x"] == f"{REPEATED}; `id`: the string does not convert to int without loss"
+    assert found["x"] == f"{REPEATED}; `id`: the value does not convert to int without loss"
     assert run.log.count("4 of 5 rows could not be placed") == 1
     # A full refresh places the same rows, and a letter that is there is not written again: not even if its
     # columns have another type and order.
@@ -103,7 +103,7 @@ def test_values_inside_of_others(scenario: Scenario) -> None:
         (2, {"a": 2, "gone": None, "new": 9}, [7, 2], [("k", [2, None])]),
         (6, {"a": None, "gone": None, "new": 9}, [7, None], [("k", [None, None])]),
     ]
-    lossy = "the string does not convert to int without loss"
+    lossy = "the value does not convert to int without loss"
     assert reasons(scenario) == {
         3: f"`s`.`a`: {lossy}",
         4: f"`l`.`element`: {lossy}",
@@ -180,7 +180,7 @@ def test_audits_of_single_rows_and_of_all(scenario: Scenario) -> None:
     assert reasons(scenario) == {
         3: "audit: n > 0 -- a comment",
         4: "audit: n > 0 -- a comment",
-        5: "`n`: the string does not convert to int without loss",
+        5: "`n`: the value does not convert to int without loss",
     }
     before = scenario.rows(), history(scenario), scenario.state("t_dlt")
     scenario.model("select id, n from values (6, '500'), (7, '-5') as source(id, n)", **CONFIG, audits=audits)
@@ -202,7 +202,7 @@ def test_a_plan_says_what_would_be_converted(scenario: Scenario) -> None:
     run = scenario.run("--vars", "{sparkevolve_plan_only: true}")
     assert (
         f"Rows may be set aside in {scenario.relation('t_dlt')}, and the run counts them: "
-        "`n`: the string does not convert to int without loss; audit: n > 0; a unique_key that is in several "
+        "`n`: the value does not convert to int without loss; audit: n > 0; a unique_key that is in several "
         "rows of the batch."
     ) in run.log
     assert len(history(scenario)) == 1

@@ -32,8 +32,8 @@ select id,
 from range(1000)
 """
 REASONS = {
-    "`qty`: the string does not convert to int without loss": TEXTS,
-    "`amount`: the decimal(12,3) does not convert to decimal(10,2) without loss": DECIMALS,
+    "`qty`: the value does not convert to int without loss": TEXTS,
+    "`amount`: the value does not convert to decimal(10,2) without loss": DECIMALS,
     "audit: amount >= 0": NEGATIVES,
 }
 DAY = {"event_time": "ts", "begin": "2024-01-01", "batch_size": "day", "lookback": 0}

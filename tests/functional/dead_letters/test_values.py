@@ -281,7 +281,7 @@ def test_a_payload_has_each_value_as_it_was(scenario: Scenario) -> None:
     query = page.split("create view orders_rejected as\n")[1].split("```")[0]
     query = query.replace("orders_dlt", scenario.relation("orders_dlt"))
     shown = scenario.sql(f"select messageId, failureReason, row.order_id, row.amount from ({query})")
-    reason = "`amount`: the string does not convert to int without loss"
+    reason = "`amount`: the value does not convert to int without loss"
     assert [tuple(row) for row in shown] == [('{"order_id":3}', reason, 3, "?")]
 
 

@@ -224,13 +224,11 @@ class Whole:
         path: where it is, as the table has it.
         source: the type in the batch.
         target: the type in the table.
-        said: what the value is called; empty for its type in the batch.
     """
 
     path: Path
     source: IcebergType
     target: IcebergType
-    said: str = ""
 
     def render(self, value: str, depth: int = 0) -> str:
         """Return the SQL of the value in the table's type; NULL if it does not convert."""
@@ -243,10 +241,11 @@ class Whole:
     @property
     def reason(self) -> str:
         """What is wrong with a value that does not convert."""
-        source, target = type_text(self.source), type_text(self.target)
-        if source == target:
-            return f"{path_text(self.path)}: the {self.said or source} is no {self.target}"
-        return f"{path_text(self.path)}: the {self.said or source} does not convert to {target} without loss"
+        # Not of which type it was: of a letter that is read back that is not known, and causes are counted.
+        target = type_text(self.target)
+        if not self.converts:
+            return f"{path_text(self.path)}: the value is no {self.target}"
+        return f"{path_text(self.path)}: the value does not convert to {target} without loss"
 
     @property
     def converts(self) -> bool:
@@ -362,7 +361,7 @@ class InCollection:
 Conversion = Whole | Unchanged | InStruct | InCollection
 
 
-def conversions(target: Schema, source: Schema, policy: Policy, said: str = "") -> tuple[Member, ...]:
+def conversions(target: Schema, source: Schema, policy: Policy) -> tuple[Member, ...]:
     """Return what happens to each column of a batch, so that a plan has no difference of types to refuse.
 
     A difference that no value converts over is left as it is: the plan refuses it.
@@ -371,12 +370,11 @@ def conversions(target: Schema, source: Schema, policy: Policy, said: str = "") 
         target: the table's schema.
         source: the batch's.
         policy: what the plan may do; what it would do is not done value by value.
-        said: what a value is called that does not convert; empty for its type in the batch.
     """
     renames, _ = resolve_renames(
         target, source, policy.renames, policy.facts.past, widens=policy.type_widening
     )
-    return _Walk(target, policy, renames, said).members((), target.fields, source.fields)
+    return _Walk(target, policy, renames).members((), target.fields, source.fields)
 
 
 def filled_paths(members: Sequence[Member]) -> frozenset[Path]:
@@ -422,11 +420,10 @@ def _converted(type_: IcebergType, conversion: Conversion) -> IcebergType:
 class _Walk:
     """Goes through a table's schema beside a batch's, by the names that the table will have."""
 
-    def __init__(self, target: Schema, policy: Policy, renames: Mapping[int, str], said: str) -> None:
+    def __init__(self, target: Schema, policy: Policy, renames: Mapping[int, str]) -> None:
         self._identifiers = frozenset(target.identifier_field_ids)
         self._policy = policy
         self._renames = renames
-        self._said = said
 
     def members(
         self, parent: Path, old_fields: Sequence[NestedField], new_fields: Sequence[NestedField]
@@ -467,4 +464,4 @@ class _Walk:
         if is_widening(old, new) and self._policy.type_widening:
             return Unchanged()
         found = lossless("v", new, old)
-        return Unchanged() if found is None else Whole(path, new, old, self._said)
+        return Unchanged() if found is None else Whole(path, new, old)

@@ -30,6 +30,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
+from dbt.adapters.sparkevolve.evolution.conversions import lossless
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import (
     Path,
@@ -182,6 +183,11 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     if planner.refusals:
         return EvolutionPlan(refusals=tuple(planner.refusals), beside=plan)
     return plan
+
+
+def move_setting(path: Path, target: Schema, policy: Policy) -> str:
+    """Return the setting that retires a field of a table, as a text goes on with it; empty for a key."""
+    return _Planner(target, policy, {}, ColumnDefaults(policy)).move(path)
 
 
 def check_source_names(
@@ -429,16 +435,21 @@ class _Planner:
         if not is_widening(old, new):
             is_key = fold(path[0]) in map(fold, self.policy.unique_key)
             setting = self.policy.key_setting if is_key else ""
-            move = "" if is_key else self._move(path)
-            self.refusals.append(refusals.type_differs(path, old, new, key_setting=setting, move=move))
+            move = self.move(path)
+            aside = self.policy.may_set_aside and lossless("v", new, old) is not None
+            self.refusals.append(
+                refusals.type_differs(path, old, new, key_setting=setting, move=move, may_set_aside=aside)
+            )
         elif self.policy.type_widening:
             self.changes.append(WidenType(path, old, new))
         else:
             self.refusals.append(refusals.widening_off(path, old, new, self._switch("type_widening")))
         return Keep()
 
-    def _move(self, path: Path) -> str:
-        """Return the setting that retires a field and gives its name to the new type."""
+    def move(self, path: Path) -> str:
+        """Return the setting that retires a field and gives its name to the new type; empty for a key."""
+        if fold(path[0]) in map(fold, self.policy.unique_key):
+            return ""
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
         beside = _names_beside(self.target, path)
@@ -494,7 +505,7 @@ class _Planner:
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
         if not is_same(new.key_type, old.key_type):
-            self.refusals.append(refusals.map_key_differs(path, old, new, self._move(path)))
+            self.refusals.append(refusals.map_key_differs(path, old, new, self.move(path)))
         inside = (*path, "value")
         if old.value_required and not self._is_filled(inside):
             self._relax(inside, old.value_field, refusals.null_in_not_null)

@@ -143,6 +143,7 @@ class Policy:
         keep_defaults: leave the defaults that the table has as they are.
         replaces_all_rows: no row of the table has to be found, as in a full refresh.
         overwrites_partitions: rows of the table are replaced by what it is partitioned by, not all of them.
+        may_set_aside: the model could have rows set aside whose values do not fit, and does not.
         model: the name of the model, for a command that is suggested; empty if nobody knows.
         facts: what matters of the table beside its schema.
     """
@@ -164,5 +165,6 @@ class Policy:
     keep_defaults: bool = False
     replaces_all_rows: bool = False
     overwrites_partitions: bool = False
+    may_set_aside: bool = False
     model: str = ""
     facts: TableFacts = field(default_factory=TableFacts)

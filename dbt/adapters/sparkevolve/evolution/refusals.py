@@ -22,6 +22,7 @@ class Refusal:
         remedy: what the user can do.
         in_the_way: the dotted path of another field that it is about, or the name of a partition field.
         otherwise: another thing that the user can do, which takes some thought.
+        aside: what to do if it is about some values only.
     """
 
     columns: tuple[str, ...]
@@ -30,9 +31,10 @@ class Refusal:
     types: tuple[str, ...] = ()
     in_the_way: str = ""
     otherwise: str = ""
+    aside: str = ""
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.reason, self.remedy, self.otherwise)))
+        return " ".join(filter(None, (self.reason, self.remedy, self.otherwise, self.aside)))
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,14 @@ def identifier_field(path: Path, type_: IcebergType) -> Refusal:
 
 
 def type_differs(
-    path: Path, old: IcebergType, new: IcebergType, why: str = "", key_setting: str = "", move: str = ""
+    path: Path,
+    old: IcebergType,
+    new: IcebergType,
+    why: str = "",
+    key_setting: str = "",
+    move: str = "",
+    *,
+    may_set_aside: bool = False,
 ) -> Refusal:
     """Two types of which the table's cannot hold the model's values; a key's is named with its setting.
 
@@ -302,6 +311,8 @@ def type_differs(
         key_setting: the setting that names the column, if rows are found by it.
         move: the setting that keeps the old column under another name, and gives its name to the new type, as
             a text goes on with it.
+        may_set_aside: whether some values of the one type may be values of the other, and rows with others
+            could be set aside.
     """
     in_table, in_batch = type_text(old), type_text(new)
     cast = "Return it"
@@ -321,14 +332,19 @@ def type_differs(
         otherwise=move
         and f"To keep the old column under another name, and have its name for the new type, set {move}. "
         'The docs of dbt-sparkevolve have four questions to ask first, under "Change a type".',
+        aside="If only some values do not fit, `on_bad_rows: dead_letter` sets their rows aside and loads "
+        'the others: see "Dead letters" in the docs of dbt-sparkevolve.'
+        if may_set_aside
+        else "",
     )
 
 
-def never_converts(path: Path, old: IcebergType, new: IcebergType, count: int) -> Refusal:
+def never_converts(path: Path, old: IcebergType, new: IcebergType, count: int, move: str) -> Refusal:
     """A type that is another in the table, and none of the batch's values converts."""
     values = "the only value" if count == 1 else f"none of the {count} values"
     none = f" Not even with `on_bad_rows: dead_letter`: {values} of this batch "
-    return type_differs(path, old, new, f"{none}{'does not convert' if count == 1 else 'converts'}.")
+    none += "does not convert." if count == 1 else "converts."
+    return type_differs(path, old, new, none, move=move)
 
 
 def widening_off(path: Path, old: IcebergType, new: IcebergType, switch: Switch) -> Refusal:

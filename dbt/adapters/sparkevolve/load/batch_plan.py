@@ -158,6 +158,7 @@ def policy_of(
         keep_defaults=settings.keep_defaults,
         replaces_all_rows=settings.strategy == Strategy.FULL_REFRESH,
         overwrites_partitions=settings.strategy == Strategy.INSERT_OVERWRITE and bool(settings.partition_by),
+        may_set_aside=not settings.sets_aside and settings.strategy != Strategy.SNAPSHOT,
         model=model,
         facts=facts,
     )

@@ -33,8 +33,8 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     filled_paths,
 )
 from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
-from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
-from dbt.adapters.sparkevolve.evolution.policy import TableFacts
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, move_setting
+from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import Pad
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import spark_type
@@ -46,7 +46,7 @@ from dbt.adapters.sparkevolve.iceberg.publication import Claim, Published, Taken
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.load.audits import naming_audits
-from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch
+from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, plan_batch, policy_of
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.letters import MOST_SAMPLES, Letters, PublishedLetters, reasons_of
 from dbt.adapters.sparkevolve.load.node import Node
@@ -174,8 +174,10 @@ class DeadLetters:
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
         padded: dict[str, str] = {}
+        policy = Policy()
         if schema is not None:
             members = conversions_of(batch, settings, schema, facts)
+            policy = policy_of(batch, settings, {}, facts)
             plan = self._check_plan(target, batch, settings, schema, facts, members)
             padded = {c.name: c.projection.render("") for c in plan.columns if isinstance(c.projection, Pad)}
         filled = filled_paths(members)
@@ -201,7 +203,7 @@ class DeadLetters:
             ROWS_AS_THEY_WERE if table is not None or self._node.is_replacing else NO_TABLE_MADE,
         )
         letters.rows, bad, *values = map(int, counts)
-        self._check_values(target, schema, judgement.converting, values)
+        self._check_values(target, schema, policy, judgement.converting, values)
         if bad:
             self._set_aside(target, judgement, letters, settings)
         elif judgement.converting:
@@ -243,6 +245,7 @@ class DeadLetters:
         self,
         target: SparkEvolveRelation,
         schema: Schema | None,
+        policy: Policy,
         converting: Sequence[Member],
         counts: Sequence[int],
     ) -> None:
@@ -252,8 +255,9 @@ class DeadLetters:
             values, failing = counts[2 * number : 2 * number + 2]
             if schema is not None and values and values == failing and isinstance(member.conversion, Whole):
                 conversion = member.conversion
+                move = move_setting(member.path, schema, policy)
                 found.append(
-                    refusals.never_converts(member.path, conversion.target, conversion.source, values)
+                    refusals.never_converts(member.path, conversion.target, conversion.source, values, move)
                 )
         if found:
             raise EvolutionRefusedError(str(target), found, changed=self._node.changed)

@@ -363,8 +363,7 @@ class Replay:
             *(NestedField(f.field_id, f.name, type_ or f.field_type, required=False) for f, type_ in read)
         )
         may_relax = self._settings.relax_not_null and not self._settings.frozen_for
-        # A letter's values were read as texts, whatever they are in its JSON.
-        members = conversions(schema, source, Policy(relax_not_null=may_relax), said="value")
+        members = conversions(schema, source, Policy(relax_not_null=may_relax))
         own = {LETTER: StringType(), CHUNK: LongType(), LOADED: LongType(), ABSENT: StringType()}
         judgement = dead_letters.Judgement(
             f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
