@@ -16,8 +16,10 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.history import (
     EarlierMeaning,
+    FormerName,
     earlier_meanings,
     former_fields,
+    former_names,
     past_of,
     schema_changes,
     taken_names,
@@ -177,7 +179,7 @@ def test_the_names_that_fields_have_had() -> None:
         # Renamed, and the name is given to another field later, in any case, and in a struct.
         (
             [(f(1, "a", INT),), (f(1, "b", INT),), (f(1, "b", INT), f(2, "A", INT))],
-            {"A": EarlierMeaning(("A",), 2, "`b`")},
+            {"A": EarlierMeaning(("A",), 2, "`b`", True)},
         ),
         (
             [
@@ -185,18 +187,19 @@ def test_the_names_that_fields_have_had() -> None:
                 (f(1, "s", struct(2, b=INT)),),
                 (f(1, "s", StructType(f(2, "b", INT), f(3, "a", INT))),),
             ],
-            {"s": EarlierMeaning(("s", "a"), 2, "`s`.`b`")},
+            {"s": EarlierMeaning(("s", "a"), 2, "`s`.`b`", True)},
         ),
-        # A type that is replaced in one commit: what is written down is meant for the new one.
-        ([(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", INT))], {}),
-        # But for bytes, whose Base64 is a text like others, whichever way.
+        # In one commit, as a type is replaced.
         (
-            [(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", BinaryType())), (f(2, "a", BinaryType()),)],
-            {"a": EarlierMeaning(("a",), 1)},
+            [(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", INT))],
+            {"a": EarlierMeaning(("a",), 1, "`b`", True)},
         ),
+        # Dropped and added again, at once or later.
         ([(f(1, "a", BinaryType()),), (f(2, "a", STRING),)], {"a": EarlierMeaning(("a",), 1)}),
-        # Dropped and added again, widened, renamed only, or new.
-        ([(f(1, "a", INT),), (), (f(2, "a", INT),)], {}),
+        ([(f(1, "a", INT),), (), (f(2, "a", INT),)], {"a": EarlierMeaning(("a",), 2, "", True)}),
+        # Bytes, whose Base64 is a text like others.
+        ([(f(1, "a", BinaryType()),), (f(1, "a", STRING),)], {"a": EarlierMeaning(("a",), 1)}),
+        # Widened, renamed only, or new.
         ([(f(1, "a", INT),), (f(1, "a", LONG),), (f(1, "b", LONG), f(2, "c", INT))], {}),
     ],
 )
@@ -205,3 +208,34 @@ def test_what_names_have_meant_before(
 ) -> None:
     known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
     assert earlier_meanings(known, known[-1]) == found
+
+
+@pytest.mark.parametrize(
+    ("schemas", "found"),
+    [
+        # Renamed, twice, whoever has the names now.
+        (
+            [(f(1, "A", INT),), (f(1, "b", INT),), (f(1, "c", INT), f(2, "a", INT))],
+            [FormerName("a", 1, frozenset({0})), FormerName("b", 1, frozenset({1}))],
+        ),
+        ([(f(1, "a", INT),), (f(1, "b", INT), f(2, "a", STRING))], [FormerName("a", 1, frozenset({0}))]),
+        # What had it is gone; or two have had it by turns, and a time tells no more which.
+        ([(f(1, "a", INT),), (f(2, "a", INT),)], []),
+        (
+            [(f(1, "a", INT),), (f(2, "a", INT), f(1, "b", INT)), (f(1, "a", INT), f(2, "b", INT))],
+            [FormerName("b", 1, frozenset({1}))],
+        ),
+        (
+            [(f(2, "a", INT),), (f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
+            [FormerName("b", 2, frozenset({1}))],
+        ),
+        (
+            [(f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
+            [FormerName("a", 1, frozenset({0})), FormerName("b", 2, frozenset({0}))],
+        ),
+        ([(f(1, "a", INT),), (f(1, "a", LONG), f(2, "b", INT))], []),
+    ],
+)
+def test_former_names_tell_a_column(schemas: list[tuple[NestedField, ...]], found: list[FormerName]) -> None:
+    known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
+    assert former_names(known, known[-1]) == found

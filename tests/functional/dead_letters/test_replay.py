@@ -576,14 +576,22 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
 
 
 def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None:
-    """Another column, which has another name now; or bytes, whose Base64 is a text."""
+    """Another column, which has another name now or is gone; or bytes, whose Base64 is a text."""
     scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
     scenario.sql(f"create table {scenario.relation()} (id int, a string, b string, c binary) using iceberg")
+    more = "d int, e int, g int, s struct<x:int>"
+    scenario.sql(f"alter table {scenario.relation()} add columns ({more})")
     texts = ("messageId", "payload", "failureReason", "modelName", "invocationId")
     columns = ", ".join(f"{name} string" for name in texts)
     scenario.sql(f"create table {scenario.relation('t_dlt')} ({columns}, loadedAt timestamp) using iceberg")
 
-    def write(number: int, **found: str) -> None:
+    def rows() -> dict[int, dict[str, Any]]:
+        found = scenario.table().scan().to_arrow().sort_by("id").to_pylist()
+        return {
+            row.pop("id"): {name: value for name, value in row.items() if value is not None} for row in found
+        }
+
+    def write(number: int, **found: Any) -> None:
         payload = base64.b64encode(json.dumps({"id": number, **found}).encode()).decode()
         values = f"'{number}', '{payload}', '', 't', '', now()"
         scenario.sql(f"insert into {scenario.relation('t_dlt')} values ({values})")
@@ -591,33 +599,75 @@ def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None
     write(1, a="old a")
     write(2, b="text")
     write(3, c="dGV4dA==")
+    write(6, d=20)
+    write(7, d="n/a")
+    write(8, e=20)
+    write(9, g=20)
+    write(10, s={"x": 20})
     scenario.sql(f"alter table {scenario.relation()} rename column a to old")
     scenario.sql(f"alter table {scenario.relation()} add column a string")
     with scenario.table().update_schema(allow_incompatible_changes=True) as update:
         for name, type_ in (("b", BINARY), ("c", TEXT)):
             update.delete_column(name)
             update.add_column(name, type_)
+        update.delete_column("e")
+        update.add_column("e", IntegerType())
+    # As a run does that retires a column and replaces it, and one that renames a column.
+    with scenario.table().transaction() as commit:
+        with commit.update_schema() as update:
+            for name, new in (("d", "d_old"), ("s.x", "x_old"), ("g", "h")):
+                update.rename_column(name, new)
+        with commit.update_schema() as update:
+            update.add_column("d", TEXT)
+            update.add_column(("s", "x"), LONG)
     write(4, a="a", b="dGV4dA==", c="text")
     write(5, old="old a")
+    write(11, d="n/a", e=21, h=21, s={"x": 21, "x_old": 22})
+    write(12, g=21)
     scenario.model("select 1 as id", **ROUTED, incremental_strategy="merge")
-    assert "2 dead letters of" in replay(scenario)
-    # id, old, a, b, c
-    assert scenario.rows() == [(4, None, "a", b"text", "text"), (5, "old a", None, None, None)]
-    reasons = [row["failureReason"] for row in letters(scenario)]
-    assert reasons[0].startswith("`a`: when this was written, before 20")
-    assert reasons[0].endswith(
-        ", it was what is `old` now: give the value that name in the payload, or, if it is meant for the new "
-        "one, set `loadedAt` to a later time"
+    assert "6 dead letters of" in replay(scenario)
+    assert rows() == {
+        1: {"old": "old a"},
+        4: {"a": "a", "b": b"text", "c": "text"},
+        5: {"old": "old a"},
+        6: {"d_old": 20},
+        9: {"h": 20},
+        11: {"d": "n/a", "e": 21, "h": 21, "s": {"x": 21, "x_old": 22}},
+    }
+    reasons = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
+    assert reasons.pop(7) == "`d_old`: the value does not convert to int without loss"
+    assert reasons.pop(12) == "`g`: not in the table"
+    of_bytes = (
+        "it had another type, and JSON does not tell bytes from text: put into the payload what it is to be "
+        "(of bytes the Base64), and set `loadedAt` to a later time"
     )
-    for name, reason in zip("bc", reasons[1:], strict=True):
-        assert reason.startswith(f"`{name}`: when this was written, before 20")
-        assert reason.endswith(
-            ", it had another type, and JSON does not tell bytes from text: put into the payload what it is "
-            "to be (of bytes the Base64), and set `loadedAt` to a later time"
-        )
+    expected = {
+        2: ("`b`", of_bytes),
+        3: ("`c`", of_bytes),
+        8: (
+            "`e`",
+            "another column had this name, which was dropped: leave the value out of the payload, or, if it "
+            "is meant for the one that has the name now, set `loadedAt` to a later time",
+        ),
+        10: (
+            "`s`.`x`",
+            "it was what is `s`.`x_old` now: give the value that name in the payload, or, if it is meant for "
+            "the new one, set `loadedAt` to a later time",
+        ),
+    }
+    assert reasons.keys() == expected.keys()
+    for number, (name, reason) in expected.items():
+        assert reasons[number].startswith(f"{name}: when this was written, before 20")
+        assert reasons[number].endswith(f", {reason}")
     scenario.sql(f"update {scenario.relation('t_dlt')} set loadedAt = now()")
-    assert "2 dead letters of" in replay(scenario, where="messageId <> '2'")
-    assert scenario.rows()[:2] == [(1, None, "old a", None, None), (3, None, None, None, "dGV4dA==")]
+    assert "4 dead letters of" in replay(scenario, where="messageId <> '2'")
+    found = rows()
+    assert found[3] == {"c": "dGV4dA=="}
+    assert [found[number] for number in (7, 8, 10)] == [
+        {"d": "n/a"},
+        {"e": 20},
+        {"s": {"x": 20, "x_old": None}},
+    ]
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(

@@ -35,13 +35,30 @@ class EarlierMeaning:
     Attributes:
         path: where in the table they mean something else now.
         since_schema_id: the first schema of which they mean what they mean now.
-        is_called: what the field is called now that had the name, in backticks; empty if it is the type that
-            was another one.
+        is_called: what the field is called now that had the name, in backticks; empty if it is gone, or it is
+            the type that was another one.
+        was_other: whether it matters that another field had the name, and not that there were bytes, or none.
     """
 
     path: Path
     since_schema_id: int
     is_called: str = ""
+    was_other: bool = False
+
+
+@dataclass(frozen=True)
+class FormerName:
+    """A name that a column of a table had, and no longer has, and that no other one had until then.
+
+    Attributes:
+        name: the name, folded.
+        field_id: the column.
+        schema_ids: the schemas in which it had the name.
+    """
+
+    name: str
+    field_id: int
+    schema_ids: frozenset[int]
 
 
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
@@ -172,8 +189,7 @@ def taken_names(schemas: Iterable[Schema], current: Schema, known: Schema) -> tu
 def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[str, EarlierMeaning]:
     """Return what names of a table's columns have meant before, where their values alone do not tell.
 
-    Either the name was another field's, which has been renamed, and a later commit has given it to this one;
-    as one commit that replaces a type: what is written down is for the new one then. Or there were bytes, or
+    Either the name was another field's, which has been renamed or dropped since. Or there were bytes, or
     there are now: in JSON these are Base64, which is a text like others.
 
     Args:
@@ -191,16 +207,39 @@ def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[str, Ea
         # The last schema in which it was otherwise, and the field that was there.
         for number in reversed(range(len(ordered) - 1)):
             old = by_path[number].get(place, (path, f))[1]
-            following = by_path[number + 1].get(place)
-            is_other = old.field_id != f.field_id and old.field_id in names and following is None
-            if is_other or _has_bytes(old) != _has_bytes(f):
+            is_other = old.field_id != f.field_id
+            is_unlike = _has_bytes(old) != _has_bytes(f)
+            if is_other or is_unlike:
                 since = next(n for n in range(number + 1, len(ordered)) if place in by_path[n])
-                called = path_text(names[old.field_id]) if is_other else ""
-                meaning = EarlierMeaning(path, ordered[since].schema_id, called)
+                called = path_text(names[old.field_id]) if is_other and old.field_id in names else ""
+                was_other = is_other and bool(called or not is_unlike)
+                meaning = EarlierMeaning(path, ordered[since].schema_id, called, was_other)
                 known = found.get(path[0])
                 if known is None or known.since_schema_id < meaning.since_schema_id:
                     found[path[0]] = meaning
                 break
+    return found
+
+
+def former_names(schemas: Iterable[Schema], current: Schema) -> list[FormerName]:
+    """Return the names that the columns of a table have had, where they tell the column.
+
+    Args:
+        schemas: all that the table has had.
+        current: the one that it has.
+    """
+    now = {f.field_id: fold(f.name) for f in current.fields}
+    had: dict[str, dict[int, set[int]]] = {}
+    for schema in schemas:
+        for f in schema.fields:
+            had.setdefault(fold(f.name), {}).setdefault(f.field_id, set()).add(schema.schema_id)
+    found = []
+    for name, by_id in had.items():
+        first = min(by_id, key=lambda field_id: min(by_id[field_id]))
+        others = [n for field_id, ids in by_id.items() if field_id != first for n in ids]
+        is_alone = all(n > max(by_id[first]) for n in others)
+        if first in now and now[first] != name and is_alone:
+            found.append(FormerName(name, first, frozenset(by_id[first])))
     return found
 
 

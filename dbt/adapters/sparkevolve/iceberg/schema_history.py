@@ -1,6 +1,6 @@
 """All schemas that a table has had, when, and by which run."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.evolution.history import (
     EarlierMeaning,
     default_text,
     earlier_meanings,
+    former_names,
     schema_changes,
 )
 from dbt.adapters.sparkevolve.evolution.types import type_text
@@ -141,11 +142,45 @@ def meanings_until(table: Table) -> dict[str, tuple[EarlierMeaning, int]]:
     """
     metadata = table.metadata
     meanings = earlier_meanings(metadata.schemas, metadata.schema())
-    seen = _first_seen(table, _sightings(table)) if meanings else {}
+    sightings = _sightings(table) if meanings else []
+    seen = _first_seen(table, sightings)
+    if any(meaning.since_schema_id == metadata.current_schema_id for meaning in meanings.values()):
+        # It may have been there before, and come back.
+        seen[metadata.current_schema_id] = _current_since(table, sightings)
     return {
         name: (meaning, seen.get(meaning.since_schema_id, metadata.last_updated_ms))
         for name, meaning in meanings.items()
     }
+
+
+def names_until(table: Table) -> dict[str, tuple[int, int]]:
+    """Return names that columns had before, with their ids, and until when they are known to have had them.
+
+    In milliseconds since the epoch: before that, a value that was written down by the name is the column's.
+    """
+    found = former_names(table.metadata.schemas, table.schema())
+    sightings = _sightings(table) if found else []
+    return {n.name: (n.field_id, _known_until(table, sightings, n.schema_ids)) for n in found}
+
+
+def complete_since(table: Table) -> int:
+    """Return since when a table knows all of its schemas, in milliseconds since the epoch; 0 for always."""
+    ids = {schema.schema_id for schema in table.metadata.schemas}
+    oldest = max(ids)
+    while oldest - 1 in ids:
+        oldest -= 1
+    if oldest == 0:
+        return 0
+    return _first_seen(table, _sightings(table)).get(oldest, table.metadata.last_updated_ms)
+
+
+def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> int:
+    """Return until when some schemas are known to have been the current ones, the first time."""
+    for sighting, following in pairwise(sightings):
+        if sighting.schema_id in schema_ids and following.schema_id not in schema_ids:
+            return following.at_ms if following.follows else sighting.at_ms
+    known = (s.timestamp_ms for s in table.metadata.snapshots if s.schema_id in schema_ids)
+    return max(known, default=0)
 
 
 class _Sighting(NamedTuple):

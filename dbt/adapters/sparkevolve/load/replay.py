@@ -29,7 +29,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost
 from dbt.adapters.sparkevolve.iceberg.row_counts import inserting_since
-from dbt.adapters.sparkevolve.iceberg.schema_history import meanings_until
+from dbt.adapters.sparkevolve.iceberg.schema_history import complete_since, meanings_until, names_until
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
@@ -334,14 +334,16 @@ class Replay:
         renames = self._settings.column_renames.items()
         renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
         key = set(map(fold, self._settings.unique_key))
-        meanings = meanings_until(table)
+        meanings, former, complete = meanings_until(table), names_until(table), complete_since(table)
         columns = [
             replay.Column(
                 f.name,
                 f.field_type,
                 (f.name, *filter(None, [renamed.get(fold(f.name))])),
                 self._padded(f),
-                _meaning(*meanings[f.name]) if f.name in meanings else None,
+                _meaning(f.name, meanings.get(f.name), complete),
+                former[fold(f.name)][1] * 1000 if fold(f.name) in former else None,
+                tuple((name, until * 1000) for name, (id_, until) in former.items() if id_ == f.field_id),
             )
             for f in schema.fields
         ]
@@ -703,13 +705,32 @@ class _Judged:
         return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
 
 
-def _meaning(meaning: EarlierMeaning, until_ms: int) -> tuple[str, int]:
-    """Return why a letter from before a time stays, and the time in microseconds since the epoch."""
+def _meaning(name: str, known: tuple[EarlierMeaning, int] | None, complete_ms: int) -> tuple[str, int] | None:
+    """Return why a letter from before a time stays, and the time in microseconds since the epoch.
+
+    Args:
+        name: the column.
+        known: what its name, or one in it, has meant before, and until when; None if it is not known to have.
+        complete_ms: since when all schemas of the table are known.
+    """
+    if known is None or known[1] < complete_ms:
+        reason = (
+            f"{path_text((name,))}: which column had this name when this was written, before "
+            f"{iso_of(complete_ms)}, is not known any more, as the table's older schemas have expired: if it "
+            "is the one that has it now, set `loadedAt` to a later time"
+        )
+        return (reason, complete_ms * 1000) if complete_ms else None
+    meaning, until_ms = known
     name, until = path_text(meaning.path), iso_of(until_ms) or ""
     if meaning.is_called:
         what = (
             f"it was what is {meaning.is_called} now: give the value that name in the payload, or, if it is "
             "meant for the new one, set `loadedAt` to a later time"
+        )
+    elif meaning.was_other:
+        what = (
+            "another column had this name, which was dropped: leave the value out of the payload, or, if it "
+            "is meant for the one that has the name now, set `loadedAt` to a later time"
         )
     else:
         what = (

@@ -60,6 +60,8 @@ _JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE, _F
         "file",
     )
 )
+# When a letter was written; what has no time was written by hand, by the names of today.
+_TIME = "coalesce(unix_micros(`loadedAt`), 9223372036854775807)"
 # Not the reason, which another replay may write anew while this one loads the letter.
 _IDENTITY = ("messageId", "payload", "modelName", "invocationId")
 
@@ -111,6 +113,8 @@ class Column:
         padded: the default that a letter without it gets; None for NULL.
         meaning: why a letter with a value there stays if it was written before a time, and that time in
             microseconds since the epoch; None if the name has always meant the same.
+        since: from when on a letter's value by its names is its own, likewise; None for always.
+        former: other names, and until when a letter's value by each is its own.
     """
 
     name: str
@@ -118,13 +122,22 @@ class Column:
     keys: tuple[str, ...]
     padded: DefaultValue | None = None
     meaning: tuple[str, int] | None = None
+    since: int | None = None
+    former: tuple[tuple[str, int], ...] = ()
 
-    def _is_named(self, key: str) -> str:
-        return payloads.is_one_of(key, self.keys)
+    def is_named(self, key: str) -> str:
+        """Return the condition that a letter has the column by a name."""
+        named = payloads.is_one_of(key, self.keys)
+        if self.since is not None:
+            named = f"({named} AND {_TIME} >= {self.since})"
+        if not self.former:
+            return named
+        former = [f"{payloads.is_one_of(key, [name])} AND {_TIME} < {until}" for name, until in self.former]
+        return f"({' OR '.join([named, *former])})"
 
     @property
     def _text(self) -> str:
-        return payloads.value_of(f"map_entries({quote(_VALUES)})", self._is_named)
+        return payloads.value_of(f"map_entries({quote(_VALUES)})", self.is_named)
 
     @property
     def value(self) -> str:
@@ -153,13 +166,13 @@ class Column:
     @property
     def is_absent(self) -> str:
         """The condition that a letter has no such column, not even with NULL."""
-        return f"NOT coalesce(exists(map_keys({quote(_VALUES)}), key -> {self._is_named('key')}), false)"
+        return f"NOT coalesce(exists(map_keys({quote(_VALUES)}), key -> {self.is_named('key')}), false)"
 
     @property
     def repeated(self) -> str:
         """The SQL of the paths, of it and inside of it, that are several values of one place in the table."""
         named = f"filter(map_entries({quote(_VALUES)}), entry -> entry.value IS NOT NULL AND "
-        named += f"{self._is_named('entry.key')})"
+        named += f"{self.is_named('entry.key')})"
         own = f"transform({named}, entry -> {payloads.path_of('entry.key')})"
         inside = payloads.repeated(self._text, self.type, path_text((self.name,)))
         return f"CASE WHEN size({named}) > 1 THEN {own} ELSE {inside or 'array()'} END"
@@ -233,7 +246,10 @@ def read_back(
         newest_only: whether a letter is left where it is if another one of its key is newer.
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
     """
-    is_known = payloads.is_one_of("k", [key for column in columns for key in column.keys])
+    always = [column for column in columns if column.since is None and not column.former]
+    named = [payloads.is_one_of("k", [key for column in always for key in column.keys])] if always else []
+    named += [column.is_named("k") for column in columns if column not in always]
+    is_known = named[0] if len(named) == 1 else f"({' OR '.join(named)})"
     others = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT {is_known}))"
     paths = [f"transform({others}, k -> {payloads.path_of('k')})"]
     unknown = _listed([*paths, *(found for found in (column.unknown for column in columns) if found)])
