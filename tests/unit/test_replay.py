@@ -204,6 +204,20 @@ def test_more_letters_of_a_key_stay() -> None:
     assert query(limit=7).endswith(f") AS `counted`\nWHERE {replay.is_within(7)}")
 
 
+def test_a_column_is_found_by_the_name_that_it_had_at_the_time_of_a_letter() -> None:
+    text = StringType()
+    at = "coalesce(unix_micros(`loadedAt`), 9223372036854775807)"
+    assert replay.Column("a", text, ("a", "b")).is_named("k") == "lower(k) IN (lower('a'), lower('b'))"
+    assert (
+        replay.Column("a", text, ("a",), since=7).is_named("k") == f"(lower(k) IN (lower('a')) AND {at} >= 7)"
+    )
+    old = replay.Column("c", text, ("c",), former=(("a", 7), ("b", 9)))
+    assert old.is_named("k") == (
+        f"(lower(k) IN (lower('c')) OR lower(k) IN (lower('a')) AND {at} < 7 OR lower(k) IN (lower('b')) AND "
+        f"{at} < 9)"
+    )
+
+
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
     """By field ids, and with what is read where they have no value; a NULL is like no field."""
     before = Schema(

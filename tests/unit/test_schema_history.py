@@ -9,8 +9,14 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
+from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning
 from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED, fingerprint
-from dbt.adapters.sparkevolve.iceberg.schema_history import schema_history
+from dbt.adapters.sparkevolve.iceberg.schema_history import (
+    complete_since,
+    meanings_until,
+    names_until,
+    schema_history,
+)
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 
@@ -247,3 +253,40 @@ def test_a_replacement_has_not_made_a_schema_that_was_there(
     for number, _ in enumerate(table.metadata.metadata_log):
         file_of(table, number).unlink()
     assert schema_history(table)[0]["invocation_id"] == ("run-1" if source else "")
+
+
+@pytest.fixture
+def renamed(other: Catalog, make_table: MakeTable) -> Table:
+    """A table whose column `a` was renamed, and whose name another one got then, in a commit each.
+
+    Its metadata files are of 10 s and, with a row, 20 s after the epoch; of 30 s with the rename, and 40 s.
+    """
+    make_table(columns("id int, a int"), [{"id": 1}])
+    with other.load_table("db.t").update_schema() as update:
+        update.rename_column("a", "b")
+    with other.load_table("db.t").update_schema() as update:
+        update.add_column("a", columns("x int").fields[0].field_type)
+    return at_times(other.load_table("db.t"))
+
+
+def test_until_when_a_name_was_another_column_s(renamed: Table) -> None:
+    """Not later than the old name is known to have been there, nor earlier than the new one is."""
+    assert names_until(renamed) == {"a": (2, 30_000)}
+    assert meanings_until(renamed) == {"a": (EarlierMeaning(("a",), 2, "`b`", True), 40_000)}
+    # Between the last file that has the old name and the next one that is still there nobody knows.
+    file_of(renamed, 2).unlink()
+    assert names_until(renamed) == {"a": (2, 20_000)}
+    for number in (0, 1):
+        file_of(renamed, number).unlink()
+    (snapshot,) = renamed.metadata.snapshots
+    earlier = changed(renamed, snapshots=[snapshot.model_copy(update={"timestamp_ms": 19_000})])
+    assert names_until(earlier) == {"a": (2, 19_000)}
+    assert names_until(changed(renamed, snapshots=[])) == {"a": (2, 0)}
+    assert meanings_until(earlier)["a"][1] == 40_000
+
+
+def test_since_when_all_schemas_are_known(renamed: Table) -> None:
+    assert complete_since(renamed) == 0
+    schemas = {schema.schema_id: schema for schema in renamed.metadata.schemas}
+    assert complete_since(changed(renamed, schemas=[schemas[1], schemas[2]])) == 30_000
+    assert complete_since(changed(renamed, schemas=[schemas[0], schemas[2]])) == 40_000
