@@ -153,7 +153,10 @@ def run_listings(scenario: Scenario, page: str) -> list[str]:
 
 def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
     """They are about a table `orders`; each page's part begins with what the one before has left."""
-    config = {"on_bad_rows": "dead_letter", "audits": [{"sql": "amount >= 0", "severity": "row"}]}
+    config = {
+        "on_bad_rows": "dead_letter",
+        "audits": [{"sql": "coalesce(amount, 0) >= 0", "severity": "row"}],
+    }
     rows = ", ".join(f"({n}, {n % 2 == 0}, {-1 if n == 6 else n}, 'n{n}')" for n in range(1, 7))
     status = "cast(null as string) as status"
     scenario.model(f"select *, {status} from values {rows} as t(id, paid, amount, note)", "orders", **config)
@@ -164,7 +167,9 @@ def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
         return scenario.table("orders").scan().to_arrow().sort_by("id")[name].to_pylist()
 
     texts = f"select id, paid, amount, note, {status} from values (1, '1'), (7, 'n/a') as t(id, amount)"
-    scenario.model(texts.replace("paid", "true as paid").replace("note", "'n1' as note"), "orders", **config)
+    scenario.model(
+        texts.replace("paid", "id = 0 as paid").replace("note", "'n1' as note"), "orders", **config
+    )
     scenario.run("--select", "orders")
     shown, *_, loaded = run_listings(scenario, "dead-letters.md")
     for text in (r"{\"id\":7}", r"\"amount\":\"n/a\"", "the value does not convert to int without loss"):
