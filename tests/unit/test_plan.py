@@ -441,7 +441,7 @@ def test_what_fits_for_some_rows_can_set_the_others_aside(
         (refusal,) = refused(one_column("x", table), one_column("x", batch), may_set_aside=may_set_aside)
         assert refusal.aside == (
             "If only some values do not fit, `on_bad_rows: dead_letter` sets their rows aside and loads the "
-            "others: see docs/dead-letters.md."
+            'others: see "Dead letters" in the docs of dbt-sparkevolve.'
             if aside and may_set_aside
             else ""
         )
