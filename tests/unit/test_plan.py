@@ -451,8 +451,8 @@ def test_what_fits_for_some_rows_can_set_the_others_aside(
 def test_the_setting_for_another_type_is_none_for_a_key() -> None:
     policy = Policy(unique_key=("ID",))
     table = columns("id int, x int")
-    assert move_setting(("id",), table, policy) == ""
-    assert move_setting(("x",), table, policy) == "`column_renames: {x: x_old}`"
+    assert move_setting(("id",), table, table, policy) == ""
+    assert move_setting(("x",), table, table, policy) == "`column_renames: {x: x_old}`"
 
 
 # What a field was called is not known any more, so any rename may have been made.

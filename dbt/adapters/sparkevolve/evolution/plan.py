@@ -185,9 +185,9 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     return plan
 
 
-def move_setting(path: Path, target: Schema, policy: Policy) -> str:
+def move_setting(path: Path, target: Schema, source: Schema, policy: Policy) -> str:
     """Return the setting that retires a field of a table, as a text goes on with it; empty for a key."""
-    return _Planner(target, policy, {}, ColumnDefaults(policy)).move(path)
+    return _Planner(target, source, policy, {}, ColumnDefaults(policy)).move(path)
 
 
 def check_source_names(
@@ -450,6 +450,9 @@ class _Planner:
         """Return the setting that retires a field and gives its name to the new type; empty for a key."""
         if fold(path[0]) in map(fold, self.policy.unique_key):
             return ""
+        return self._move(path)
+
+    def _move(self, path: Path) -> str:
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
         beside = _names_beside(self.target, path)
@@ -505,7 +508,7 @@ class _Planner:
 
     def _map(self, path: Path, old: MapType, new: MapType) -> Projection:
         if not is_same(new.key_type, old.key_type):
-            self.refusals.append(refusals.map_key_differs(path, old, new, self.move(path)))
+            self.refusals.append(refusals.map_key_differs(path, old, new, self._move(path)))
         inside = (*path, "value")
         if old.value_required and not self._is_filled(inside):
             self._relax(inside, old.value_field, refusals.null_in_not_null)

@@ -203,7 +203,7 @@ class DeadLetters:
             ROWS_AS_THEY_WERE if table is not None or self._node.is_replacing else NO_TABLE_MADE,
         )
         letters.rows, bad, *values = map(int, counts)
-        self._check_values(target, schema, policy, judgement.converting, values)
+        self._check_values(target, schema, batch, policy, judgement.converting, values)
         if bad:
             self._set_aside(target, judgement, letters, settings)
         elif judgement.converting:
@@ -245,6 +245,7 @@ class DeadLetters:
         self,
         target: SparkEvolveRelation,
         schema: Schema | None,
+        batch: StagedBatch,
         policy: Policy,
         converting: Sequence[Member],
         counts: Sequence[int],
@@ -255,7 +256,7 @@ class DeadLetters:
             values, failing = counts[2 * number : 2 * number + 2]
             if schema is not None and values and values == failing and isinstance(member.conversion, Whole):
                 conversion = member.conversion
-                move = move_setting(member.path, schema, policy)
+                move = move_setting(member.path, schema, batch.schema, policy)
                 found.append(
                     refusals.never_converts(member.path, conversion.target, conversion.source, values, move)
                 )
