@@ -131,8 +131,8 @@ def by_adapter(plan: EvolutionPlan) -> dict[str, Any]:
 
 
 def text_by_adapter(plan: EvolutionPlan, settings: IncrementalSettings) -> str:
-    """Return a plan as a person reads it."""
-    data = plan_data(relation("t"), plan, settings)
+    """Return a plan as a person reads it, without what the adapter knows beside a refusal."""
+    data = plan_data(relation("t"), replace(plan, beside=None), settings)
     return plan_table(
         {**data, "projections": [{**p, "expression": normal(p["expression"])} for p in data["projections"]]}
     )
