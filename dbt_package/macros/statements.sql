@@ -189,12 +189,19 @@
 {% endmacro %}
 
 
+{# The condition of the rows for which an audit is false or NULL; an error if it is no boolean. Spark 3.5.0 pushes a
+   negated coalesce down to Iceberg with an internal error. #}
+{% macro unmet(audit) %}
+  {% do return('(' ~ sparkevolve.enclosed(audit) ~ ' AND true) IS NOT TRUE') %}
+{% endmacro %}
+
+
 {# The query of how many rows fail each audit; a predicate that is NULL fails. #}
 {% macro count_violations(rows, audits) %}
   {% set counts = [] %}
   {% for audit in audits %}
     {% do counts.append(
-      'count_if(NOT coalesce(' ~ sparkevolve.enclosed(audit) ~ ', false)) AS `audit_' ~ loop.index0 ~ '`'
+      'count_if(' ~ sparkevolve.unmet(audit) ~ ') AS `audit_' ~ loop.index0 ~ '`'
     ) %}
   {% endfor %}
   {% do return('SELECT\n  ' ~ counts | join(',\n  ') ~ '\nFROM (\n' ~ rows ~ '\n) AS DBT_INTERNAL_DEST') %}
@@ -211,8 +218,8 @@
     {% do texts.append('`text_' ~ loop.index0 ~ '`') %}
   {% endfor %}
   {% do return(
-    'SELECT DISTINCT ' ~ shown | join(', ') ~ '\nFROM (\n' ~ rows ~ '\n) AS DBT_INTERNAL_DEST\nWHERE NOT coalesce('
-    ~ sparkevolve.enclosed(audit) ~ ', false)\nORDER BY ' ~ texts | join(', ') ~ '\nLIMIT ' ~ limit
+    'SELECT DISTINCT ' ~ shown | join(', ') ~ '\nFROM (\n' ~ rows ~ '\n) AS DBT_INTERNAL_DEST\nWHERE '
+    ~ sparkevolve.unmet(audit) ~ '\nORDER BY ' ~ texts | join(', ') ~ '\nLIMIT ' ~ limit
   ) %}
 {% endmacro %}
 

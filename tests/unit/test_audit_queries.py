@@ -58,16 +58,17 @@ def test_a_comment_at_the_end_of_a_condition_does_not_take_the_parenthesis() -> 
     )
     assert "\n  AND (d > 1 -- recent\n)\n  AND (e)\nWHEN" in merge_statement("t", "s", PADDED, key, [])
     assert delete_where("t", ["a -- b"]) == "DELETE FROM t AS DBT_INTERNAL_DEST\nWHERE (a -- b\n)"
-    counted = "  count_if(NOT coalesce((a --\n), false)) AS `audit_0`\n"
+    unmet = "((a --\n) AND true) IS NOT TRUE"
+    counted = f"  count_if({unmet}) AS `audit_0`\n"
     assert counted in count_violations("select 1", ["a --"])
-    assert "WHERE NOT coalesce((a --\n), false)\n" in some_violations("select 1", "a --", ["x"], 3)
+    assert f"WHERE {unmet}\n" in some_violations("select 1", "a --", ["x"], 3)
 
 
 def test_violations_are_counted_for_all_audits_at_once() -> None:
     assert count_violations("SELECT 1", ["a > 0 OR b", "c is not null"]) == (
         "SELECT\n"
-        "  count_if(NOT coalesce((a > 0 OR b), false)) AS `audit_0`,\n"
-        "  count_if(NOT coalesce((c is not null), false)) AS `audit_1`\n"
+        "  count_if(((a > 0 OR b) AND true) IS NOT TRUE) AS `audit_0`,\n"
+        "  count_if(((c is not null) AND true) IS NOT TRUE) AS `audit_1`\n"
         "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST"
     )
 
@@ -77,6 +78,6 @@ def test_some_violations_are_shown_as_texts_in_order() -> None:
         "SELECT DISTINCT CAST(DBT_INTERNAL_DEST.`Id` AS STRING) AS `text_0`, "
         "CAST(DBT_INTERNAL_DEST.`q``q` AS STRING) AS `text_1`\n"
         "FROM (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
-        "WHERE NOT coalesce((a > 0 OR b), false)\n"
+        "WHERE ((a > 0 OR b) AND true) IS NOT TRUE\n"
         "ORDER BY `text_0`, `text_1`\nLIMIT 3"
     )

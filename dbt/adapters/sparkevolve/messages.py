@@ -103,7 +103,10 @@ _OUT_OF_MEMORY = re.compile("Java heap space|OutOfMemoryError|GC overhead limit 
 _SHUT_DOWN = re.compile("SparkContext was shut ?down|SparkContext has been shutdown|stopped SparkContext")
 # Spark 3.5 in the first way, 4 in the second.
 _NO_GRANTS = re.compile(r"Operation not allowed: GRANT|INVALID_STATEMENT_OR_CLAUSE.*\bGRANT\b", re.DOTALL)
-_PLANNING_FAILED = "Error occurred during query planning"
+# Spark 4 in the first way, 3.5 in the second.
+_PLANNING_FAILED = re.compile(
+    r"Error occurred during query planning[: \n]*|\A== Physical Plan ==\n(?:[\w$]+\.)+\w*Exception: "
+)
 _RELATION_NOT_FOUND = re.compile("TABLE_OR_VIEW_NOT_FOUND|Table or view not found", re.IGNORECASE)
 _NOTHING_TO_LIST = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
 
@@ -151,8 +154,8 @@ def has_nothing_to_list(message: str) -> bool:
 
 def planning_problem(explained: str) -> str:
     """Return why Spark cannot plan a statement, by what it answers to its EXPLAIN; empty if it can."""
-    _, marker, problem = explained.partition(_PLANNING_FAILED)
-    return problem.lstrip(": \n") if marker else ""
+    marker = _PLANNING_FAILED.search(explained)
+    return explained[marker.end() :] if marker else ""
 
 
 def is_merge_ambiguous(message: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dbt.adapters.sparkevolve.evolution.names import quote, string_literal
-from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS, Key, enclosed
+from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS, Key, enclosed, unmet
 
 
 def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) -> str:
@@ -25,8 +25,7 @@ def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) 
 def count_violations(rows: str, audits: Sequence[str]) -> str:
     """Return the query of how many rows fail each audit; a predicate that is NULL fails."""
     counts = ",\n  ".join(
-        f"count_if(NOT coalesce({enclosed(audit)}, false)) AS {quote(f'audit_{n}')}"
-        for n, audit in enumerate(audits)
+        f"count_if({unmet(enclosed(audit))}) AS {quote(f'audit_{n}')}" for n, audit in enumerate(audits)
     )
     return f"SELECT\n  {counts}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}"
 
@@ -38,5 +37,5 @@ def some_violations(rows: str, audit: str, columns: Sequence[str], limit: int) -
     shown = ", ".join(f"{text} AS {name}" for name, text in texts.items())
     return (
         f"SELECT DISTINCT {shown}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}\n"
-        f"WHERE NOT coalesce({enclosed(audit)}, false)\nORDER BY {', '.join(texts)}\nLIMIT {limit}"
+        f"WHERE {unmet(enclosed(audit))}\nORDER BY {', '.join(texts)}\nLIMIT {limit}"
     )

@@ -248,6 +248,14 @@ def enclosed(condition: str) -> str:
     return f"({condition}\n)" if "--" in condition else f"({condition})"
 
 
+def unmet(condition: str) -> str:
+    """Return the condition of rows for which enclosed ones are false or NULL; an error if one is no boolean.
+
+    Spark 3.5.0 pushes a negated `coalesce` down to Iceberg with an internal error.
+    """
+    return f"({condition} AND true) IS NOT TRUE"
+
+
 def _name_beside(name: str, others: Collection[str]) -> str:
     """Return a name that none of the others is, in any case."""
     folded = {fold(other) for other in others}

@@ -17,7 +17,7 @@ from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_li
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
 from dbt.adapters.sparkevolve.sql.dead_letters import to_json
-from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed
+from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed, unmet
 from dbt.adapters.sparkevolve.sql.payloads import read_as
 
 # Of a letter that is read back: what tells it from others, its place, its time, which columns it lacks, for
@@ -441,7 +441,7 @@ def excluded(
         is_merge: whether the load is a MERGE, whose conditions may be about rows of the batch, too.
         are_letters: whether the rows are letters of an earlier time, whose ids are returned.
     """
-    condition = f"NOT coalesce({' AND '.join(map(enclosed, predicates))}, false)"
+    condition = unmet(" AND ".join(map(enclosed, predicates)))
     same = " AND ".join(f"{TARGET_ALIAS}.{quote(n)} <=> {SOURCE_ALIAS}.{quote(n)}" for n in key)
     found = SOURCE_ALIAS
     if are_letters:
