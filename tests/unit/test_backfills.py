@@ -450,7 +450,7 @@ def test_a_nan_is_where_iceberg_looks_for_files_with_greater_numbers() -> None:
         (
             {"model": "orders", "column": "n", "value": ["1"]},
             "The argument `value` of `backfill_column` is ['1'], and has to be an SQL expression over the "
-            "columns of a row.",
+            "columns of a row, as text: what is no text in YAML goes in quotes, as in \"date '2024-01-15'\".",
         ),
         (
             {"model": "orders", "column": "n", "value": "1", "only_null": "never"},
