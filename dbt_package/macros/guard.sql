@@ -41,6 +41,9 @@
     {% do by_schema.update({node.schema: by_schema.get(node.schema, []) + [node.alias]}) %}
   {% endfor %}
   {% for schema, names in by_schema.items() if adapter.cache_added is defined %}
+    {# dbt takes a schema for listed once it knows one table of it. With `--no-populate-cache` it has not listed it yet, and
+       would take all else in it for new: a snapshot would be made again over the one that is there. #}
+    {% do load_relation(api.Relation.create(schema=schema, identifier=names[0], type='table')) %}
     {# Temporary views, which are in no schema, are listed too. #}
     {% for row in sparkevolve.rows('show tables in ' ~ schema) if row[0] and row[1] in names %}
       {% do adapter.cache_added(api.Relation.create(schema=schema, identifier=row[1], type='table')) %}
