@@ -31,22 +31,29 @@
 {% endmacro %}
 
 
-{# Tell dbt of the tables of models that are to run. dbt-spark asks for all that is in a schema at once, and takes the schema
-   for an empty one if a table goes meanwhile, such as the staged batch of another job: each model would run as if for the
-   first time. What dbt knows already stays as it is. #}
+{# Tell dbt of the tables of models that are to run, and of snapshots. dbt-spark asks for all that is in a schema at once, and
+   takes the schema for an empty one if a table goes meanwhile, such as the staged batch of another job: each model would run
+   as if for the first time, and a snapshot be made again over the one that is there. What dbt knows already stays as it is. #}
 {% macro note_tables(models) %}
-  {% set by_schema = {} %}
-  {% for id in models if id in selected_resources %}
+  {% set by_schema, snapshots = {}, [] %}
+  {% for node in graph.nodes.values() if node.resource_type == 'snapshot' %}
+    {% do snapshots.append(node.unique_id) %}
+  {% endfor %}
+  {% for id in models + snapshots if id in selected_resources %}
     {% set node = graph.nodes[id] %}
     {% do by_schema.update({node.schema: by_schema.get(node.schema, []) + [node.alias]}) %}
   {% endfor %}
   {% for schema, names in by_schema.items() if adapter.cache_added is defined %}
-    {# dbt takes a schema for listed once it knows one table of it. With `--no-populate-cache` it has not listed it yet, and
-       would take all else in it for new: a snapshot would be made again over the one that is there. #}
-    {% do load_relation(api.Relation.create(schema=schema, identifier=names[0], type='table')) %}
     {# Temporary views, which are in no schema, are listed too. #}
     {% for row in sparkevolve.rows('show tables in ' ~ schema) if row[0] and row[1] in names %}
-      {% do adapter.cache_added(api.Relation.create(schema=schema, identifier=row[1], type='table')) %}
+      {% set relation = api.Relation.create(schema=schema, identifier=row[1], type='table') %}
+      {# A schema that dbt has not listed yet (`--no-populate-cache`) is listed here. It would not be later: with one table
+         of it, dbt takes it for listed. #}
+      {% if load_relation(relation) is none %}
+        {# dbt-spark has no snapshot in a table of which it does not know the format. #}
+        {% set is_iceberg = sparkevolve.is_iceberg_table(relation) %}
+        {% do adapter.cache_added(relation.incorporate(is_iceberg=is_iceberg)) %}
+      {% endif %}
     {% endfor %}
   {% endfor %}
 {% endmacro %}

@@ -13,7 +13,7 @@ from tests.unit.package_macros import PackageMacros
 
 
 class Listing(SparkAdapter):
-    """dbt-spark's adapter with a schema of two tables, and without a connection."""
+    """dbt-spark's adapter with a schema of three tables, and without a connection."""
 
     def __init__(self) -> None:
         self.cache = RelationsCache()
@@ -28,7 +28,7 @@ class Listing(SparkAdapter):
             SparkRelation.create(
                 schema=schema_relation.schema, identifier=name, type=RelationType.Table, is_iceberg=True
             )
-            for name in ("orders", "orders_history")
+            for name in ("orders", "orders_history", "not_run")
         ]
 
     def found(self, name: str) -> Any:
@@ -36,35 +36,47 @@ class Listing(SparkAdapter):
         return self.get_relation(None, "shop", name)  # type: ignore[arg-type]
 
 
+def node(kind: str, name: str) -> SimpleNamespace:
+    """Return a node as dbt's graph has it."""
+    return SimpleNamespace(resource_type=kind, unique_id=f"{kind}.p.{name}", schema="shop", alias=name)
+
+
 def note(adapter: Listing) -> None:
+    nodes = (node("model", "orders"), node("snapshot", "orders_history"), node("snapshot", "others"))
     macros = PackageMacros(
         {
             "adapter": adapter,
             "api": SimpleNamespace(Relation=SparkRelation),
-            "graph": SimpleNamespace(
-                nodes={"model.p.orders": SimpleNamespace(schema="shop", alias="orders")}
-            ),
+            "graph": SimpleNamespace(nodes={node.unique_id: node for node in nodes}),
             "load_relation": lambda r: adapter.get_relation(r.database, r.schema, r.identifier),
             "selected_resources": ["model.p.orders", "snapshot.p.orders_history"],
         }
     )
-    listed = {"show tables in shop": [("shop", "orders", False), ("shop", "x", False)]}
-    vars(macros)["rows"] = listed.get
+    tables = ("orders", "orders_history", "others", "x")
+    listed = {
+        "show tables in shop": [("shop", name, False) for name in tables] + [("", "orders", True)],
+        "describe extended shop.orders": [("Provider", "iceberg", "")],
+        "describe extended shop.orders_history": [("Provider", "iceberg", "")],
+    }
+    vars(macros)["rows"] = listed.__getitem__
     macros.note_tables(["model.p.orders"])
 
 
 def test_dbt_lists_the_rest_of_a_schema_that_it_has_not_listed() -> None:
-    """With `--no-populate-cache`: else a snapshot would be made anew over the one that is there."""
+    """With `--no-populate-cache`: else all in it would be new to dbt but what the package tells it."""
     adapter = Listing()
     note(adapter)
-    assert adapter.found("orders_history").is_iceberg
-    assert adapter.found("orders").is_iceberg
+    assert adapter.found("not_run").is_iceberg
     assert adapter.listed == 1
 
 
-def test_what_dbt_has_not_found_is_told_it_and_nothing_is_listed_again() -> None:
+def test_dbt_is_told_of_models_and_snapshots_that_it_has_not_found() -> None:
+    """A snapshot of which dbt does not know would be made again, over its history."""
     adapter = Listing()
     adapter.cache.update_schemas([(None, "shop")])
     note(adapter)
-    assert (adapter.found("orders").type, adapter.found("x")) == ("table", None)
+    for name in ("orders", "orders_history"):
+        found = adapter.found(name)
+        assert (found.type, found.is_iceberg) == ("table", True)
+    assert [adapter.found(name) for name in ("others", "x")] == [None, None]
     assert adapter.listed == 0
