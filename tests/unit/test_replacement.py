@@ -2,7 +2,7 @@
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, NestedField, StructType
+from pyiceberg.types import IntegerType, ListType, MapType, NestedField, StringType, StructType
 
 from dbt.adapters.sparkevolve.evolution.replacement import (
     columns_without,
@@ -71,6 +71,22 @@ def test_what_a_replacement_takes_away_is_told_by_its_outermost_path() -> None:
     assert fields_without(new, old) == ["`s`.`c`", "`more`"]
     assert fields_without(old, old) == []
     assert columns_without(old, ["ID", "s", "gone"]) == ["`t`"]
+
+
+def test_a_type_that_is_no_list_or_map_any_more_is_no_column_that_goes() -> None:
+    """But fields of structs in it are gone, and one of these may be called like an element."""
+    struct = StructType(NestedField(3, "element", IntegerType(), required=False))
+    types = (
+        ListType(4, StringType(), element_required=False),
+        MapType(5, StringType(), 6, IntegerType(), value_required=False),
+        ListType(7, struct, element_required=False),
+    )
+    texts = {1: "tags", 2: "numbers", 8: "items"}
+    old = Schema(*(NestedField(n, texts[n], t, required=False) for n, t in zip(texts, types, strict=True)))
+    new = Schema(*(NestedField(n, name, StringType(), required=False) for n, name in texts.items()))
+    assert fields_without(old, new) == ["`items`.`element`.`element`"]
+    assert fields_without(new, old) == []
+    assert fields_without(old, Schema()) == ["`tags`", "`numbers`", "`items`"]
 
 
 def test_the_text_about_what_goes_names_the_snapshot_that_has_it() -> None:

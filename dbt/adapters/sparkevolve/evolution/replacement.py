@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterable, Sequence
 
 from pyiceberg.schema import Schema
+from pyiceberg.types import ListType, MapType
 
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote
-from dbt.adapters.sparkevolve.evolution.types import fields_within
+from dbt.adapters.sparkevolve.evolution.types import children, fields_within
 
 
 def replaced_columns(
@@ -40,9 +41,13 @@ def fields_without(schema: Schema, other: Schema) -> list[str]:
     known = {tuple(map(fold, path)) for path, _ in fields_within(other.as_struct())}
     found: list[str] = []
     gone: set[Path] = set()
-    for path, _ in fields_within(schema.as_struct()):
+    # What is in a list or a map directly has no name that could go: its column has another type.
+    unnamed: set[Path] = set()
+    for path, f in fields_within(schema.as_struct()):
+        if isinstance(f.field_type, ListType | MapType):
+            unnamed.update((*path, child.name) for child in children(f.field_type))
         place = tuple(map(fold, path))
-        if place in known:
+        if place in known or path in unnamed:
             continue
         if not any(place[:n] in gone for n in range(1, len(place))):
             found.append(path_text(path))
