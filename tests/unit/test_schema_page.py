@@ -137,7 +137,27 @@ def test_a_table_that_cannot_be_shown_is_listed_with_its_reason(
         "The page cannot be written to some: Is a directory. Name another file: --args "
         "'{path: target/schema.html}'."
     )
-    assert [found.name for found in tmp_path.iterdir() if found.name.startswith(".some")] == []
+    with pytest.raises(OperationError) as error:
+        writer.write(nodes[:1], path / "page.html")
+    assert error.value.msg.startswith("The page cannot be written to some/page.html/page.html: File exists. ")
+    assert [found.name for found in (tmp_path / "some").iterdir()] == ["page.html"]
+
+
+def test_an_interruption_waits_for_no_table_that_has_not_been_begun(
+    lake: IcebergCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def story(self: SchemaPage, of: NamedNode) -> None:
+        asked.append(of.unique_id)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SchemaPage, "story", story)
+    nodes = [node(f"t{n}") for n in range(500)]
+    with pytest.raises(KeyboardInterrupt):
+        SchemaPage(Catalogs([lake]), "shop", tmp_path, 1).write(nodes, Path("page.html"))
+    assert len(asked) < len(nodes)
+    assert not (tmp_path / "page.html").exists()
 
 
 def test_no_name_becomes_markup() -> None:

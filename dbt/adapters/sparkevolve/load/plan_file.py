@@ -1,7 +1,6 @@
 """The plans of a dbt command as files: data for programs, and a table for a person who decides."""
 
 import json
-import os
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -13,6 +12,7 @@ from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.sparkevolve.__version__ import version
 from dbt.adapters.sparkevolve.counts import counted
+from dbt.adapters.sparkevolve.files import replace_file
 from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.times import iso
 
@@ -63,18 +63,10 @@ class PlanFile:
             }
             text = json.dumps({"metadata": metadata, "models": models}, indent=2, ensure_ascii=False)
             try:
-                self._folder.mkdir(parents=True, exist_ok=True)
-                _replace(self._folder / JSON_FILE, text + "\n")
-                _replace(self._folder / MARKDOWN_FILE, markdown(models))
+                replace_file(self._folder / JSON_FILE, text + "\n")
+                replace_file(self._folder / MARKDOWN_FILE, markdown(models))
             except OSError as exc:
                 logger.warning(f"The plan could not be written to {self._folder}: {exc}")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file so that a reader finds the old one or the whole new one."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
 
 
 def status_of(plan: Mapping[str, Any]) -> str:

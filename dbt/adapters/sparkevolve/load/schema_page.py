@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -19,6 +18,7 @@ from markupsafe import Markup
 from dbt.adapters.sparkevolve.__version__ import version
 from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, OperationError
+from dbt.adapters.sparkevolve.files import replace_file
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.table_story import table_story
 from dbt.adapters.sparkevolve.operations import NamedNode
@@ -85,16 +85,16 @@ class SchemaPage:
         with ThreadPoolExecutor(self._threads) as threads:
             # What dbt logs goes by the context of its command.
             waiting = [threads.submit(copy_context().run, self.story, node) for node in nodes]
-            stories = [one.result() for one in waiting]
+            try:
+                stories = [one.result() for one in waiting]
+            except BaseException:
+                # Ctrl-C: it waits for the tables that are being read, and for no other.
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
         text = page(self._project, stories, iso(datetime.now(timezone.utc)))
-        place = self._folder / path
-        draft = place.with_name(f".{place.name}.{os.getpid()}")
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-            draft.replace(place)
+            replace_file(self._folder / path, text)
         except OSError as exc:
-            draft.unlink(missing_ok=True)
             raise OperationError(
                 f"The page cannot be written to {path}: {exc.strerror or exc}. Name another file: "
                 "--args '{path: target/schema.html}'."
