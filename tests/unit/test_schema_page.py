@@ -143,6 +143,22 @@ def test_a_table_that_cannot_be_shown_is_listed_with_its_reason(
     assert [found.name for found in (tmp_path / "some").iterdir()] == ["page.html"]
 
 
+def test_a_table_whose_files_are_gone_takes_no_other_from_the_page(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, tmp_path: Path
+) -> None:
+    make_table(columns("id int"), [{"id": 1}])
+    make_table(columns("id int"), name="gone")
+    file = Path(other.load_table("db.gone").metadata_location.removeprefix("file://"))
+    file.unlink()
+    written = SchemaPage(Catalogs([lake]), "shop", tmp_path, 2).write(
+        [node("gone"), node("t")], Path("page.html")
+    )
+    assert written.shown == ("model.shop.t",)
+    reason = written.reasons["model.shop.gone"]
+    assert reason.startswith("The metadata of `lake`.`db`.`gone` cannot be read: FileNotFoundError: ")
+    assert file.name in reason
+
+
 def test_an_interruption_waits_for_no_table_that_has_not_been_begun(
     lake: IcebergCatalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -11,6 +12,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -22,8 +24,11 @@ from dbt.adapters.sparkevolve.files import replace_file
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.table_story import table_story
 from dbt.adapters.sparkevolve.operations import NamedNode
+from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.times import iso
 from dbt.include.sparkevolve import PACKAGE_PATH
+
+logger = AdapterLogger("SparkEvolve")
 
 _SOURCES = Path(PACKAGE_PATH) / "page"
 FILE_NAME = "sparkevolve_schema.html"
@@ -129,6 +134,11 @@ class SchemaPage:
             return {**known, "reason": exc.msg}
         except DbtRuntimeError as exc:
             return {**known, "reason": exc.msg}
+        except Exception as exc:
+            # Metadata are files of others, in storage that may refuse them: the other tables are shown.
+            logger.debug(f"{node.unique_id} cannot be shown: {traceback.format_exc()}")
+            said = clean(f"{type(exc).__name__}: {exc}")
+            return {**known, "reason": f"The metadata of {relation} cannot be read: {said}"}
 
 
 def _absent(node: NamedNode, catalogs: Catalogs) -> str:
