@@ -48,6 +48,16 @@ def test_each_model_is_added_to_the_files(tmp_path: Path) -> None:
     ]
 
 
+def test_no_text_of_a_plan_has_a_secret(tmp_path: Path) -> None:
+    secret = "https://me:hunter2@host"
+    texts = ("changes", "defaults", "warnings", "refusals")
+    PlanFile(tmp_path).add({**PLAN, **{key: [secret] for key in texts}, "removed_get": {"`a`": secret}})
+    (model,) = json.loads((tmp_path / "sparkevolve_plan.json").read_text())["models"]
+    assert [model[key] for key in texts] == [["https://host"]] * 4
+    assert model["removed_get"] == {"`a`": "https://host"}
+    assert "hunter2" not in (tmp_path / "sparkevolve_plan.md").read_text()
+
+
 def test_a_folder_that_cannot_be_written_to_fails_no_plan(tmp_path: Path, monkeypatch: Any) -> None:
     texts: list[str] = []
     monkeypatch.setattr(plan_file.logger, "warning", texts.append)

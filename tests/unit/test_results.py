@@ -31,6 +31,11 @@ REMOVED = {
 }
 
 
+def test_no_warning_that_is_told_has_a_secret() -> None:
+    result = NodeResult(warnings=["see https://me:hunter2@host", "see https://host"])
+    assert result.response(AdapterResponse("OK"), None).warnings == ["see https://host"]
+
+
 def test_all_that_is_told() -> None:
     result = NodeResult(
         Rows(28258, None, 3),

@@ -23,6 +23,7 @@ MARKDOWN_FILE = "sparkevolve_plan.md"
 # The number of the layout, which goes up when a name goes or means something else.
 FORMAT = 1
 _MOST_IN_CELL = 10
+_TEXTS = ("changes", "defaults", "warnings", "refusals")
 _COLUMNS = "| model | status | changes | gets no value from the model | read by |\n|---|---|---|---|---|"
 UNKNOWN = (
     "What reads a table from outside of this project, by a name that a macro makes, or through a column that "
@@ -44,7 +45,7 @@ class PlanFile:
 
     def add(self, plan: Mapping[str, Any]) -> None:
         """Add the plan of a model, see ``Preview``."""
-        self._write({**plan, "status": status_of(plan)})
+        self._write({**plan, **_cleaned(plan), "status": status_of(plan)})
 
     def add_failure(self, unique_id: str, text: str) -> None:
         """Add that a model could not be planned, and why, unless its plan is there."""
@@ -67,6 +68,13 @@ class PlanFile:
                 replace_file(self._folder / MARKDOWN_FILE, markdown(models))
             except OSError as exc:
                 logger.warning(f"The plan could not be written to {self._folder}: {exc}")
+
+
+def _cleaned(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a plan without secrets: dbt cleans what it logs, and no file."""
+    listed = {key: [clean(text) for text in plan[key]] for key in _TEXTS if key in plan}
+    values = {path: clean(value) for path, value in plan.get("removed_get", {}).items()}
+    return listed | ({"removed_get": values} if values else {})
 
 
 def status_of(plan: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.sparkevolve.counts import counted
 from dbt.adapters.sparkevolve.iceberg.row_counts import Commits, Counted
 from dbt.adapters.sparkevolve.load.letters import Letters
+from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.settings import Strategy
 
 _OF_DBT = frozenset({"_message", "code", "query_id"})
@@ -151,7 +152,8 @@ class NodeResult:
             rows_deleted=self.rows.deleted,
             schema_id=self.schema_id,
             snapshot_id=None if self.snapshot_id is None else str(self.snapshot_id),
-            warnings=list(dict.fromkeys(self.warnings)),
+            # dbt cleans what it logs, and no file.
+            warnings=_once(map(clean, self.warnings)),
             dead_letters=bad.data() if bad else None,
             **self.columns,
         )
