@@ -1,8 +1,12 @@
 """The plans of a command as files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
 
 from dbt.adapters.sparkevolve.load import plan_file
 from dbt.adapters.sparkevolve.load.plan_file import PlanFile, markdown
@@ -19,15 +23,37 @@ PLAN: dict[str, Any] = {
 
 def test_a_table_stands_whatever_is_in_its_cells() -> None:
     text = markdown([{**PLAN, "status": "changes"}])
+    changes = "add column <code>x&#124;y</code> map&lt;string, int&gt;"
     padded = "<br>".join(f"`c{n}`: padded with NULL" for n in range(10))
     assert text == (
         "## Plan of the schemas\n\n"
         "1 incremental model, 1 with changes, 0 refused.\n\n"
         "| model | status | changes | gets no value from the model | read by |\n"
         "|---|---|---|---|---|\n"
-        f"| model.p.a | changes | add column `x\\|y` map&lt;string, int&gt; | {padded}<br>and 2 more |  |\n\n"
+        f"| model.p.a | changes | {changes} | {padded}<br>and 2 more |  |\n\n"
         "* **model.p.a**: warning: two lines\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("add column `a b` array<int>", "add column <code>a b</code> array&lt;int&gt;"),
+        ("add column `a|b`", "add column <code>a|b</code>"),
+        ("add column `a\\|b`", "add column <code>a\\|b</code>"),
+        ("add column `a<b>&amp;`", "add column <code>a&lt;b&gt;&amp;amp;</code>"),
+        ("add column `a``b`", "add column <code>a``b</code>"),
+        ("add column ```![i](http://x/p)`", "add column <code>``![i](http://x/p)</code>"),
+        ("default '![i](http://x/p) *a* [l](x)'", "default '![i](http://x/p) *a* [l](x)'"),
+        ("a \\| b ` c | <img src=x>\nd", "a \\| b ` c | &lt;img src=x&gt; d"),
+    ],
+)
+def test_no_text_is_markup(text: str, shown: str) -> None:
+    """In a cell and in a note, as a parser of Markdown shows them."""
+    model = {**PLAN, "status": "refused", "changes": [text], "removed_get": {}, "warnings": []}
+    html = MarkdownIt("commonmark").enable("table").render(markdown([{**model, "refusals": [text]}]))
+    assert re.findall("<td>(.*)</td>", html) == ["model.p.a", "refused", shown, "", ""]
+    assert re.findall("<li>(.*)</li>", html) == [f"<strong>model.p.a</strong>: {shown}"]
 
 
 def test_each_model_is_added_to_the_files(tmp_path: Path) -> None:

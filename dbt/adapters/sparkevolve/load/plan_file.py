@@ -1,6 +1,7 @@
 """The plans of a dbt command as files: data for programs, and a table for a person who decides."""
 
 import json
+import re
 import threading
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -25,6 +26,12 @@ FORMAT = 1
 _MOST_IN_CELL = 10
 _TEXTS = ("changes", "defaults", "warnings", "refusals")
 _COLUMNS = "| model | status | changes | gets no value from the model | read by |\n|---|---|---|---|---|"
+# A name in backticks, in which two stand for one.
+_QUOTED = re.compile("`((?:[^`]|``)+)`")
+_IN_CODE = re.compile(r"[`|<>&\\]")
+_MARKUP = re.compile(r"[`|<>&\\*\[\]]")
+_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
+_NAMED = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 UNKNOWN = (
     "What reads a table from outside of this project, by a name that a macro makes, or through a column that "
     "was given another name on its way, is not known."
@@ -127,8 +134,19 @@ def _several(texts: list[str]) -> str:
 
 
 def _cell(text: object) -> str:
-    """Return a text of one line that neither ends a cell nor is HTML."""
-    one_line = " ".join(str(text).split())
-    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|")):
-        one_line = one_line.replace(character, instead)
-    return one_line
+    """Return a text as one line that is no markup: names and values are others', and may look like some.
+
+    A name in backticks stays in them unless it has a character, such as a pipe, that Markdown cannot write
+    there.
+    """
+    parts = _QUOTED.split(" ".join(str(text).split()))
+    return "".join(
+        (f"`{part}`" if _IN_CODE.search(part) is None else f"<code>{_entities(_PUNCTUATION, part)}</code>")
+        if number % 2
+        else _entities(_MARKUP, part)
+        for number, part in enumerate(parts)
+    )
+
+
+def _entities(characters: re.Pattern[str], text: str) -> str:
+    return characters.sub(lambda found: _NAMED.get(found[0], f"&#{ord(found[0])};"), text)
