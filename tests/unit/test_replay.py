@@ -216,6 +216,13 @@ def test_a_column_is_found_by_the_name_that_it_had_at_the_time_of_a_letter() -> 
         f"(lower(k) IN (lower('c')) OR lower(k) IN (lower('a')) AND {at} < 7 OR lower(k) IN (lower('b')) AND "
         f"{at} < 9)"
     )
+    (forgotten,) = replay.Column("c", text, ("c",), former=(("a", 7),), lapsed=("a",)).forgotten("(known)")
+    assert forgotten == (
+        "'`a`: `c` had this name, and nobody knows any more until when: give the value the name of today in "
+        "the payload, or leave it out'",
+        "exists(map_keys(map_filter(`sparkevolve_letter_values`, (k, v) -> v IS NOT NULL)), "
+        "k -> lower(k) IN (lower('a')) AND NOT (known))",
+    )
 
 
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:

@@ -271,18 +271,25 @@ def renamed(other: Catalog, make_table: MakeTable) -> Table:
 
 def test_until_when_a_name_was_another_column_s(renamed: Table) -> None:
     """Not later than the old name is known to have been there, nor earlier than the new one is."""
-    assert names_until(renamed) == {"a": (2, 30_000)}
+    assert names_until(renamed) == {"a": (2, 30_000, True)}
     assert meanings_until(renamed) == {"a": (EarlierMeaning(("a",), 2, "`b`", True), 40_000)}
     # Between the last file that has the old name and the next one that is still there nobody knows.
     file_of(renamed, 2).unlink()
-    assert names_until(renamed) == {"a": (2, 20_000)}
+    assert names_until(renamed) == {"a": (2, 20_000, False)}
     for number in (0, 1):
         file_of(renamed, number).unlink()
     (snapshot,) = renamed.metadata.snapshots
     earlier = changed(renamed, snapshots=[snapshot.model_copy(update={"timestamp_ms": 19_000})])
-    assert names_until(earlier) == {"a": (2, 19_000)}
-    assert names_until(changed(renamed, snapshots=[])) == {"a": (2, 0)}
+    assert names_until(earlier) == {"a": (2, 19_000, False)}
+    assert names_until(changed(renamed, snapshots=[])) == {"a": (2, 0, False)}
     assert meanings_until(earlier)["a"][1] == 40_000
+    # What came back later may have been something else in between.
+    (schema_id, between), at = (0, 1), (15_000, 17_000, 19_000)
+    there_and_back = [
+        snapshot.model_copy(update={"timestamp_ms": ms, "schema_id": id_, "snapshot_id": ms})
+        for ms, id_ in zip(at, (schema_id, between, schema_id), strict=True)
+    ]
+    assert names_until(changed(renamed, snapshots=there_and_back)) == {"a": (2, 15_000, False)}
 
 
 def test_since_when_all_schemas_are_known(renamed: Table) -> None:

@@ -153,14 +153,26 @@ def meanings_until(table: Table) -> dict[str, tuple[EarlierMeaning, int]]:
     }
 
 
-def names_until(table: Table) -> dict[str, tuple[int, int]]:
-    """Return names that columns had before, with their ids, and until when they are known to have had them.
+class NameUse(NamedTuple):
+    """A name that a column had before.
 
-    In milliseconds since the epoch: before that, a value that was written down by the name is the column's.
+    Attributes:
+        field_id: the column's id.
+        until_ms: until when it is known to have had the name, in milliseconds since the epoch: a value that
+            was written down by the name before that is the column's.
+        is_exact: whether it had another one from then on, and not only later.
     """
+
+    field_id: int
+    until_ms: int
+    is_exact: bool
+
+
+def names_until(table: Table) -> dict[str, NameUse]:
+    """Return what is known of the names that columns had before, by the name in lower case."""
     found = former_names(table.metadata.schemas, table.schema())
     sightings = _sightings(table) if found else []
-    return {n.name: (n.field_id, _known_until(table, sightings, n.schema_ids)) for n in found}
+    return {n.name: NameUse(n.field_id, *_known_until(table, sightings, n.schema_ids)) for n in found}
 
 
 def complete_since(table: Table) -> int:
@@ -174,13 +186,18 @@ def complete_since(table: Table) -> int:
     return _first_seen(table, _sightings(table)).get(oldest, table.metadata.last_updated_ms)
 
 
-def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> int:
-    """Return until when some schemas are known to have been the current ones, the first time."""
+def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> tuple[int, bool]:
+    """Return until when some schemas were the current ones the first time, and whether that is exact."""
     for sighting, following in pairwise(sightings):
         if sighting.schema_id in schema_ids and following.schema_id not in schema_ids:
-            return following.at_ms if following.follows else sighting.at_ms
-    known = (s.timestamp_ms for s in table.metadata.snapshots if s.schema_id in schema_ids)
-    return max(known, default=0)
+            return (following.at_ms, True) if following.follows else (sighting.at_ms, False)
+    known = 0
+    for snapshot in sorted(table.metadata.snapshots, key=lambda s: s.timestamp_ms):
+        if snapshot.schema_id in schema_ids:
+            known = snapshot.timestamp_ms
+        elif known:
+            break  # They may have come back.
+    return known, False
 
 
 class _Sighting(NamedTuple):

@@ -342,8 +342,14 @@ class Replay:
                 (f.name, *filter(None, [renamed.get(fold(f.name))])),
                 self._padded(f),
                 _meaning(f.name, meanings.get(f.name), complete),
-                former[fold(f.name)][1] * 1000 if fold(f.name) in former else None,
-                tuple((name, until * 1000) for name, (id_, until) in former.items() if id_ == f.field_id),
+                former[fold(f.name)].until_ms * 1000 if fold(f.name) in former else None,
+                tuple((n, use.until_ms * 1000) for n, use in former.items() if use.field_id == f.field_id),
+                # What has the name now says more, see its meaning.
+                tuple(
+                    name
+                    for name, use in former.items()
+                    if use.field_id == f.field_id and not use.is_exact and name not in taken
+                ),
             )
             for f in schema.fields
         ]

@@ -115,6 +115,7 @@ class Column:
             microseconds since the epoch; None if the name has always meant the same.
         since: from when on a letter's value by its names is its own, likewise; None for always.
         former: other names, and until when a letter's value by each is its own.
+        lapsed: those of them of which nobody knows whether it was not its own for longer.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Column:
     meaning: tuple[str, int] | None = None
     since: int | None = None
     former: tuple[tuple[str, int], ...] = ()
+    lapsed: tuple[str, ...] = ()
 
     def is_named(self, key: str) -> str:
         """Return the condition that a letter has the column by a name."""
@@ -194,6 +196,24 @@ class Column:
         reason, until_micros = self.meaning
         return reason, f"{self._text} IS NOT NULL AND unix_micros(`loadedAt`) < {until_micros}"
 
+    def forgotten(self, is_known: str) -> list[tuple[str, str]]:
+        """Return the SQL of why a letter has a value that may be its own, and the conditions of that.
+
+        Args:
+            is_known: the condition that ``k`` is the name of some column.
+        """
+        return [
+            (
+                string_literal(
+                    f"{path_text((name,))}: {path_text((self.name,))} had this name, and nobody knows any "
+                    "more until when: give the value the name of today in the payload, or leave it out"
+                ),
+                f"exists(map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL)), "
+                f"k -> {payloads.is_one_of('k', [name])} AND NOT {is_known})",
+            )
+            for name in self.lapsed
+        ]
+
     @property
     def uncertain(self) -> tuple[str, str] | None:
         """Why the text of a number in it is not known, and the condition of that; None if it always is."""
@@ -258,13 +278,14 @@ def read_back(
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
     # As NULL it would replace all rows that have no key.
-    cases += [(string_literal(_lacks_key(column.name)), column.is_absent) for column in key]
+    cases += [(string_literal(_lacks_key(column)), column.is_absent) for column in key]
     if key:
         cases.append((string_literal(NO_TIME), "`loadedAt` IS NULL"))
         cases.append((string_literal(TOO_MANY), f"{quote(_ROWS)} > {MOST_TOGETHER}"))
         cases.append((string_literal(OTHER_COLUMNS), f"NOT {quote(_ALIKE)}"))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
+    cases += [case for column in columns for case in column.forgotten(is_known)]
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
     found = [
         *(c.outdated for c in columns),
@@ -354,12 +375,15 @@ def is_within(limit: int) -> str:
     return f"{quote(_BEFORE)} + {quote(_ROWS)} <= {limit} OR {quote(_BEFORE)} = 0"
 
 
-def _lacks_key(name: str) -> str:
+def _lacks_key(column: Column) -> str:
     """Return why a letter stays that has no value, and no NULL either, for a column of the key."""
-    return (
-        f"{path_text((name,))} of the unique_key is not in it: put that into its payload, with null if the "
-        "row has none"
+    reason = (
+        f"{path_text((column.name,))} of the unique_key is not in it: put that into its payload, with null "
+        "if the row has none"
     )
+    if column.since is None:
+        return reason
+    return f"{reason}; if its value by that name is meant, set the letter's `loadedAt` to a later time"
 
 
 def _listed(lists: Sequence[str]) -> str:
