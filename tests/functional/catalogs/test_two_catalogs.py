@@ -265,7 +265,7 @@ def operations(project: Project) -> None:
     with project.there("lettered").update_schema() as update:
         update.add_column("n", StringType())
     letters = f"`other`.`{scenario.schema}`.`lettered_dlt`"
-    scenario.sql(f"update {letters} set loadedAt = now()")
+    project.operation("run_query", sql=f"update {letters} set loadedAt = now()")
     assert "1 dead letter of" in project.operation("replay_dead_letters", model="lettered")
     rows = [(1, 5, None), (2, 5, None), (11, 5, None), (12, 5, None), (13, None, "six")]
     assert project.rows("lettered", "id, n_old, n") == rows
