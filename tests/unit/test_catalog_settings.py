@@ -113,12 +113,45 @@ def test_a_sqlite_catalog_of_the_user_is_shared_by_its_absolute_path() -> None:
     assert not settings.embedded
 
 
-def test_a_relative_path_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    settings = resolve("lake", {"type": "sql", "uri": "sqlite:///c.db"}, tmp_path)
-    assert settings.sqlite_file == tmp_path / "c.db"
-    assert settings.pyiceberg["uri"] == f"sqlite:///{tmp_path}/c.db?timeout=60"
-    assert spark(settings)["uri"] == f"jdbc:sqlite:{tmp_path}/c.db"
+@pytest.mark.parametrize("started_in", ["project", "elsewhere"])
+def test_a_relative_path_begins_in_the_project(
+    started_in: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / started_in).mkdir()
+    monkeypatch.chdir(tmp_path / started_in)
+    project = tmp_path / "project"
+    settings = resolve("lake", {"type": "sql", "uri": "sqlite:///c.db"}, project)
+    assert settings.sqlite_file == project / "c.db"
+    assert settings.pyiceberg["uri"] == f"sqlite:///{project}/c.db?timeout=60"
+    assert spark(settings)["uri"] == f"jdbc:sqlite:{project}/c.db"
+
+
+@pytest.mark.parametrize("kind", ["sql", "hive"])
+@pytest.mark.parametrize(
+    "warehouse", ["wh", "./wh", "~/wh", "file:wh", "file://wh", "FILE:wh", "file://host/wh", " "]
+)
+def test_a_warehouse_that_begins_in_the_current_folder_is_refused(kind: str, warehouse: str) -> None:
+    assert refused({"type": kind, "uri": "sqlite:////c.db", "warehouse": warehouse}) == (
+        f"`warehouse` in `catalog_properties` of the catalog `lake` is {warehouse!r}, which begins in "
+        "whatever folder Spark was started in: what is built there could be read from nowhere else. Give the "
+        "whole path, such as file:///srv/lake/warehouse."
+    )
+
+
+@pytest.mark.parametrize("warehouse", ["file:///a#b", "s3://bucket/a?b", "hdfs://n/a#b/c"])
+def test_a_warehouse_that_pyiceberg_would_cut_off_is_refused(warehouse: str) -> None:
+    assert "`?` and `#` end a path for PyIceberg" in refused(
+        {"type": "sql", "uri": "sqlite:////c.db", "warehouse": warehouse}
+    )
+
+
+@pytest.mark.parametrize(
+    "warehouse",
+    ["/w", "/w#1/", "file:/w", "file:///w/", "file:///w h%20/ü", "s3a://b/w", "hdfs:///w", "C:\\w", ""],
+)
+def test_any_other_warehouse_is_said_to_both_sides_as_it_is(warehouse: str) -> None:
+    settings = resolve("lake", {"type": "sql", "uri": "sqlite:////c.db", "warehouse": warehouse}, BASE)
+    assert settings.pyiceberg["warehouse"] == spark(settings)["warehouse"] == warehouse
 
 
 @pytest.mark.parametrize("uri", ["sqlite://", "sqlite:///:memory:", "sqlite+pysqlite:///:memory:"])
@@ -332,7 +365,7 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
     properties = {
         "type": kind,
         "uri": "http://h:8181",
-        "warehouse": "w",
+        "warehouse": "/w",
         "credential": "id:hidden",
         "header.x": "y",
     }
@@ -345,7 +378,7 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
             "spark.sql.catalog.lake.type": kind,
             "spark.sql.catalog.lake.cache-enabled": "false",
             "spark.sql.catalog.lake.uri": "http://h:8181",
-            "spark.sql.catalog.lake.warehouse": "w",
+            "spark.sql.catalog.lake.warehouse": "/w",
             "spark.sql.catalog.lake.credential": "id:hidden",
             "spark.sql.catalog.lake.header.x": "y",
             # What PyIceberg asks for by itself.

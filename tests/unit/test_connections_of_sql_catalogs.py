@@ -62,7 +62,7 @@ def test_each_thread_has_a_connection_and_waits_for_the_lock_alone(tmp_path: Pat
 def test_a_postgresql_catalog_has_no_limit_either(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pytest.importorskip("psycopg2")
     uri = "postgresql+psycopg2://me:hidden-1@127.0.0.1:1/db"
-    properties = {"type": "sql", "uri": uri, "warehouse": "w", "init_catalog_tables": "false"}
+    properties = {"type": "sql", "uri": uri, "warehouse": "/w", "init_catalog_tables": "false"}
     pool = IcebergCatalog(resolve("lake", properties, tmp_path)).access.opened.engine.pool  # type: ignore[attr-defined]
     assert pool._max_overflow == -1
     assert pool._pre_ping, "a connection that a restart of the server has cut is opened again"

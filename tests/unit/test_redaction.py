@@ -339,7 +339,7 @@ def test_the_errors_of_pyiceberg_show_no_secret(
     properties: dict[str, str], secret: str, tmp_path: Any
 ) -> None:
     with knowing({"catalog_properties": properties}):
-        catalog = IcebergCatalog(resolve("lake", {**properties, "warehouse": "w"}, tmp_path))
+        catalog = IcebergCatalog(resolve("lake", {**properties, "warehouse": "/w"}, tmp_path))
         with pytest.raises(Exception, match=r"\S") as raised:
             catalog.namespace_exists("s")
         # A traceback shows the lines of the source too; those of this test have the secret.

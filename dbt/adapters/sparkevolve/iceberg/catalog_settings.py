@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -33,6 +34,8 @@ from dbt.adapters.sparkevolve.suggestions import did_you_mean
 CATALOG_PROPERTIES = "catalog_properties"
 CATALOGS = "catalogs"
 _SIDES = (PYICEBERG_ALONE, SPARK_ALONE)
+# The types whose `warehouse` is a path, in which Spark puts new schemas.
+_WITH_PATHS = ("sql", "hive")
 
 # PyIceberg's `type` -> the `type` of Iceberg's Spark catalog.
 _SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
@@ -263,7 +266,11 @@ def resolve(
             "have `type` and `py-catalog-impl`: PyIceberg takes one of them, and Spark knows no class of "
             "Python. Leave `py-catalog-impl` out."
         )
-    settings = _sql(place, given) if kind == "sql" else _settings(place, kind, translate(kind, given), given)
+    _check_warehouse(place, kind, given.get("warehouse", ""))
+    if kind == "sql":
+        settings = _sql(place, given, base_dir)
+    else:
+        settings = _settings(place, kind, translate(kind, given), given)
     settings = replace(
         settings, stated={**given, **{side: alone[side] for side in _SIDES if properties.get(side)}}
     )
@@ -377,11 +384,41 @@ def _embedded(place: Place, folder: Path) -> CatalogSettings:
             "uri": url.render_as_string(hide_password=False),
             "warehouse": f"file://{warehouse}",
         },
+        folder,
         is_embedded=True,
     )
 
 
-def _sql(place: Place, given: dict[str, str], *, is_embedded: bool = False) -> CatalogSettings:
+def _check_warehouse(place: Place, kind: str, warehouse: str) -> None:
+    """See whether a warehouse is the same place for both sides, wherever dbt is run from.
+
+    To a REST catalog it may be any name.
+
+    Raises:
+        ProfileError: it is a path that begins in the current folder, or one that PyIceberg cuts off.
+    """
+    if kind not in _WITH_PATHS or not warehouse:
+        return
+    parts = urlsplit(warehouse)
+    is_whole = parts.path.startswith("/") and not parts.netloc
+    if parts.scheme in ("", "file") and not is_whole:
+        raise ProfileError(
+            place.setting,
+            f"`warehouse` in {place} is {clean(warehouse)!r}, which begins in whatever folder Spark was "
+            "started in: what is built there could be read from nowhere else. Give the whole path, such as "
+            "file:///srv/lake/warehouse.",
+        )
+    if parts.scheme and any(character in warehouse for character in "?#"):
+        raise ProfileError(
+            place.setting,
+            f"`warehouse` in {place} is {clean(warehouse)!r}, and in an address `?` and `#` end a path for "
+            "PyIceberg, and do not for Spark. Choose a folder without them.",
+        )
+
+
+def _sql(
+    place: Place, given: dict[str, str], base_dir: Path, *, is_embedded: bool = False
+) -> CatalogSettings:
     name = place.name
     try:
         url = make_url(given.get("uri", ""))
@@ -408,7 +445,8 @@ def _sql(place: Place, given: dict[str, str], *, is_embedded: bool = False) -> C
                 f"The SQL catalog `{name}` is in the memory of one process, and Spark could not see it: "
                 "give a file in `uri`.",
             )
-        sqlite_file = Path(url.database).absolute()
+        # From wherever dbt is run: from another folder it would be another, empty catalog.
+        sqlite_file = base_dir.absolute() / url.database
         url = url.set(database=str(sqlite_file)).update_query_dict({"timeout": str(BUSY_SECONDS)})
         uri = f"jdbc:sqlite:{sqlite_file}"
         jdbc["jdbc.busy_timeout"] = str(BUSY_SECONDS * 1000)
