@@ -39,6 +39,39 @@ def test_a_reserved_branch_gets_the_rows(scenario_factory: Callable[..., Scenari
         assert sorted(scenario.table().metadata.refs) == ["audit", "main"]
 
 
+@pytest.mark.parametrize("strategy", ["delete+insert", "merge"])
+def test_operations_look_at_the_reserved_branch(
+    scenario_factory: Callable[..., Scenario], strategy: str
+) -> None:
+    """What a replay takes for newer rows, and where a backfill is, are told by what is on that branch."""
+    scenario = scenario_factory(server_side_parameters={"spark.wap.branch": "audit"})
+    config = {"on_bad_rows": "dead_letter", "incremental_strategy": strategy}
+    audits = {"audits": [{"sql": "n > 0", "severity": "row"}]}
+    scenario.model("select 1 as id, 10 as n union all select 2, 20", **config, **audits)
+    scenario.run()
+    scenario.sql(f"alter table {scenario.relation()} set tblproperties ('write.wap.enabled' = 'true')")
+    # The last one is the newest that the source says, though it is what the table had before.
+    for sql in ("select 1 as id, -1 as n union all select 3, -3", "select 1 as id, 10 as n"):
+        scenario.model(sql, **config, **audits)
+        scenario.run()
+    scenario.model("select 1 as id, 10 as n", **config)
+
+    def audited() -> list[tuple[object, ...]]:
+        found = scenario.table().scan().use_ref("audit").to_arrow().sort_by("id").to_pylist()
+        return [tuple(row.values()) for row in found]
+
+    run = scenario.dbt("run-operation", "replay_dead_letters", "--args", "{model: t}")
+    assert run.success, run.log
+    assert "  1 stays: the table has rows of this key that were loaded after it\n" in run.log
+    assert audited() == [(1, 10), (2, 20), (3, -3)]
+    arguments = "{model: t, column: n, value: n * 2, only_null: false, rows_per_batch: 2, max_batches: 1}"
+    for rows in ([(1, 20), (2, 40), (3, -3)], [(1, 20), (2, 40), (3, -6)]):
+        run = scenario.dbt("run-operation", "backfill_column", "--args", arguments)
+        assert run.success, run.log
+        assert audited() == rows
+    assert scenario.rows() == [(1, 10), (2, 20)]
+
+
 def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:
     """`spark.wap.id` takes each statement's rows off every branch: they could not be checked or published."""
     scenario.model("select 1 as id, 'a' as v", tblproperties={"write.wap.enabled": "true"})

@@ -119,7 +119,7 @@ class Backfill:
         Returns:
             ``lines`` (texts) and what these say as ``data``.
         """
-        position = None if self._given.restart else self._position_in(self._catalog.load(self._target))
+        position = None if self._given.restart else self._known_position()
         found = self._batches(position)
         rows = sum(batch.rows for batch in found)
         lines = [f"{self._title}: {rows_text(rows)} in {batches_text(len(found))}, nothing was changed"]
@@ -150,7 +150,7 @@ class Backfill:
             BackfillError: it has stopped at a batch, and why.
         """
         self._log = log
-        position = None if self._given.restart else self._position_in(self._catalog.load(self._target))
+        position = None if self._given.restart else self._known_position()
         if position is not None and position.finished:
             # It ended after its last batch, before the user was told.
             self._position = position
@@ -201,7 +201,12 @@ class Backfill:
 
     # Where it is
 
-    def _position_in(self, table: LoadedTable, ref: str = _MAIN) -> Position | None:
+    def _known_position(self) -> Position | None:
+        """Return where the backfill is in the branch that it fills, which `spark.wap.branch` may name."""
+        base = self._catalog.base(self._target, lambda: self._spark.setting("spark.wap.branch"))
+        return self._position_in(base.table, base.ref)
+
+    def _position_in(self, table: LoadedTable, ref: str) -> Position | None:
         """Return where the backfill is by a table's properties; None if it has not begun.
 
         Raises:

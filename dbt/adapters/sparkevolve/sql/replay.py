@@ -418,6 +418,7 @@ def rows_of(
     columns: Sequence[Compared],
     key: Sequence[str],
     added_by: Collection[int] = (),
+    is_main: bool = True,
 ) -> str:
     """Return the query of the rows of a table under the keys of letters: ``letter``, its id, and ``row``.
 
@@ -430,6 +431,7 @@ def rows_of(
         columns: the columns to compare.
         key: the names now of those of them that are the key.
         added_by: snapshots, for rows in the files of these only.
+        is_main: whether the rows are those of ``main``, and not of the branch of `spark.wap.branch`.
     """
     at = "" if snapshot_id is None else f" VERSION AS OF {snapshot_id}"
     items = ", ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
@@ -437,7 +439,9 @@ def rows_of(
     same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
     if added_by:
         items = f"{items}, `_file` AS {quote(_FILE)}"
-        files = f"SELECT `data_file`.`file_path` FROM {relation}.`entries`"
+        # `entries` has the files of ``main``, whichever branch Spark reads.
+        entries = "entries" if is_main else "all_entries"
+        files = f"SELECT `data_file`.`file_path` FROM {relation}.`{entries}`"
         of_these = f"`status` < 2 AND `snapshot_id` IN ({', '.join(map(str, added_by))})"
         same = f"{same} AND {quote(_FILE)} IN ({files} WHERE {of_these})"
     return (
