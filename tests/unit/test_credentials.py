@@ -429,3 +429,15 @@ def test_a_near_miss_of_a_setting_of_spark_is_refused(key: str, meant: str) -> N
 )
 def test_a_setting_that_spark_may_have_is_not_refused(key: str) -> None:
     assert credentials({**SESSION, "spark_config": {key: "x"}}).spark_config == {key: "x"}
+
+
+@pytest.mark.parametrize("name", ["Spark_Catalog", "SPARK_CATALOG", "global_temp", "Global_Temp"])
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_catalog_that_spark_never_looks_for_under_its_name_is_refused(name: str, is_own: bool) -> None:
+    error = refused({**SESSION, "catalog": name} if is_own else {**SESSION, "catalogs": {name: SQL}})
+    setting = "catalog" if is_own else "catalogs"
+    assert (error.setting, error.msg) == (
+        setting,
+        f"`{setting}` of the profile names {name!r}, by which Spark means something of its own, in any "
+        "letters, and never a catalog that is stated. Give the catalog another name.",
+    )

@@ -155,6 +155,7 @@ class SparkEvolveCredentials(SparkCredentials):
                 f"`catalog` of a sparkevolve profile names the Iceberg catalog in letters, digits and "
                 f"underscores, such as lake; it is {self.catalog!r}.",
             )
+        _check_spark_takes(self.catalog, "catalog")
         if self.database not in (None, self.catalog):
             raise ProfileError(
                 "database",
@@ -400,6 +401,21 @@ def _check_name(name: object) -> None:
             CATALOGS,
             f"`{CATALOGS}` of the profile has a catalog {name!r}: the name of a catalog consists of letters, "
             "digits and underscores, such as lake.",
+        )
+    _check_spark_takes(name, CATALOGS)
+
+
+def _check_spark_takes(name: str, setting: str) -> None:
+    """See whether Spark looks for a catalog under a name.
+
+    Raises:
+        ProfileError: it means something else by it, whatever is set for a catalog of that name.
+    """
+    if name != SPARK_CATALOG and name.lower() in (SPARK_CATALOG, "global_temp"):
+        raise ProfileError(
+            setting,
+            f"`{setting}` of the profile names {name!r}, by which Spark means something of its own, in any "
+            "letters, and never a catalog that is stated. Give the catalog another name.",
         )
 
 
