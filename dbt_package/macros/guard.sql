@@ -33,7 +33,8 @@
 
 {# Tell dbt of the tables of models that are to run, and of snapshots. dbt-spark asks for all that is in a schema at once, and
    takes the schema for an empty one if a table goes meanwhile, such as the staged batch of another job: each model would run
-   as if for the first time, and a snapshot be made again over the one that is there. What dbt knows already stays as it is. #}
+   as if for the first time, and a snapshot be made again over the one that is there. What dbt knows already stays as it is.
+   Hive's metastore and Glue list each name in lower case. #}
 {% macro note_tables(models) %}
   {% set by_schema, snapshots = {}, [] %}
   {% for node in graph.nodes.values() if node.resource_type == 'snapshot' %}
@@ -41,7 +42,7 @@
   {% endfor %}
   {% for id in models + snapshots if id in selected_resources %}
     {% set node = graph.nodes[id] %}
-    {% do by_schema.update({node.schema: by_schema.get(node.schema, []) + [node.alias]}) %}
+    {% do by_schema.update({node.schema: by_schema.get(node.schema, []) + [node.alias, node.alias | lower]}) %}
   {% endfor %}
   {% for schema, names in by_schema.items() if adapter.cache_added is defined %}
     {# Temporary views, which are in no schema, are listed too. #}

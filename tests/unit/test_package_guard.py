@@ -42,21 +42,25 @@ def node(kind: str, name: str) -> SimpleNamespace:
 
 
 def note(adapter: Listing) -> None:
-    nodes = (node("model", "orders"), node("snapshot", "orders_history"), node("snapshot", "others"))
+    nodes = (
+        *(node("model", "orders"), node("snapshot", "orders_history"), node("snapshot", "others")),
+        node("snapshot", "In_Hive"),
+    )
     macros = PackageMacros(
         {
             "adapter": adapter,
             "api": SimpleNamespace(Relation=SparkRelation),
             "graph": SimpleNamespace(nodes={node.unique_id: node for node in nodes}),
             "load_relation": lambda r: adapter.get_relation(r.database, r.schema, r.identifier),
-            "selected_resources": ["model.p.orders", "snapshot.p.orders_history"],
+            "selected_resources": ["model.p.orders", "snapshot.p.orders_history", "snapshot.p.In_Hive"],
         }
     )
-    tables = ("orders", "orders_history", "others", "x")
+    tables = ("orders", "orders_history", "in_hive", "others", "x")
     listed = {
         "show tables in shop": [("shop", name, False) for name in tables] + [("", "orders", True)],
         "describe extended shop.orders": [("Provider", "iceberg", "")],
         "describe extended shop.orders_history": [("Provider", "iceberg", "")],
+        "describe extended shop.in_hive": [("Provider", "iceberg", "")],
     }
     vars(macros)["rows"] = listed.__getitem__
     macros.note_tables(["model.p.orders"])
@@ -75,7 +79,8 @@ def test_dbt_is_told_of_models_and_snapshots_that_it_has_not_found() -> None:
     adapter = Listing()
     adapter.cache.update_schemas([(None, "shop")])
     note(adapter)
-    for name in ("orders", "orders_history"):
+    # Hive's metastore keeps no case.
+    for name in ("orders", "orders_history", "In_Hive"):
         found = adapter.found(name)
         assert (found.type, found.is_iceberg) == ("table", True)
     assert [adapter.found(name) for name in ("others", "x")] == [None, None]
