@@ -81,6 +81,7 @@ USUAL = {
     "renames": True,
     "writes_metadata": False,
     "reads_types": False,
+    "keeps_branches": True,
 }
 OF_REST = {**USUAL, "has_views": False, "writes_metadata": True}
 OF_AWS = {**OF_REST, "stages_creations": False, "has_nested_schemas": False}
@@ -103,6 +104,8 @@ OF_AWS = {**OF_REST, "stages_creations": False, "has_nested_schemas": False}
             {**USUAL, "has_nested_schemas": False, "has_views": False},
         ),
         ({"type": "rest"}, OF_REST),
+        ({"type": "rest", "nessie.is-nessie-catalog": "true"}, {**OF_REST, "keeps_branches": False}),
+        ({"type": "rest", "nessie.is-nessie-catalog": "false"}, OF_REST),
         ({"type": "rest", "view-endpoints-supported": "True"}, {**OF_REST, "has_views": True}),
         (
             {"type": "rest", "rest.signing-name": "s3tables"},

@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.iceberg.creation import CREATED_EMPTY
 from dbt.adapters.sparkevolve.load.checks import Checks
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.node import Node
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.sql.ddl import create_empty
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation
@@ -435,6 +436,41 @@ def test_what_a_catalog_lacks_is_named_with_what_to_do(lake: IcebergCatalog, can
     can(capabilities_of({"type": "rest"}, {"GET /v1/{prefix}/namespaces"}))
     with pytest.raises(CatalogLacksError, match=r"or `ephemeral`\. Nothing of it was built\.$"):
         checks.views(view, "model.shop.orders")
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "remedy"),
+    [
+        ({}, "publish: branch", "Set `publish: direct`, where each statement is visible at once."),
+        (
+            {"publish": "direct", "removed_columns": "keep"},
+            "removed_columns: keep",
+            "Set `removed_columns: 'null'`.",
+        ),
+        (
+            {"publish": "direct", "on_bad_rows": "dead_letter"},
+            "on_bad_rows: dead_letter",
+            "Set `on_bad_rows: fail`.",
+        ),
+        ({"publish": "direct"}, "", ""),
+    ],
+)
+def test_what_takes_a_branch_is_refused_where_there_are_none(
+    lake: IcebergCatalog, can: Can, given: dict[str, str], setting: str, remedy: str
+) -> None:
+    checks = Checks(None, {}, catalogs=Catalogs([lake]))  # type: ignore[arg-type]
+    wanted = IncrementalSettings.from_config({"unique_key": ["id"], **given}, "model.shop.t")
+    checks.branches(relation("t"), "model.shop.t", wanted)
+    can(capabilities_of({"type": "rest", "nessie.is-nessie-catalog": "True"}))
+    if not setting:
+        checks.branches(relation("t"), "model.shop.t", wanted)
+        return
+    with pytest.raises(CatalogLacksError) as refused:
+        checks.branches(relation("t"), "model.shop.t", wanted)
+    assert refused.value.msg == (
+        f"model.shop.t cannot be loaded into `lake`.`db`.`t` with `{setting}`: the catalog `lake` (REST) "
+        f"keeps no branches of a table. {remedy} Nothing of it was built."
+    )
 
 
 def test_what_is_to_be_said_of_a_further_catalog_stands_under_its_name(

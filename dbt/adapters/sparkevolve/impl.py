@@ -392,12 +392,14 @@ class SparkEvolveAdapter(SparkAdapter):
             VariableError: that is neither true nor false.
             ModelSettingError: a value cannot be one.
             SettingsConflictError: settings contradict each other.
+            CatalogLacksError: they take what the catalog has not.
         """
         others = {"location": location, "freezes_schema": freezes_schema, **of_flags(flags)}
         model = config.model
         settings = IncrementalSettings.from_config(
             config, model.unique_id, full_refresh=full_refresh, columns=model.columns, **others
         )
+        self.checks().branches(self.Relation.create_from(self.config, model), model.unique_id, settings)
         return with_instants(settings, self._spark)
 
     @available.parse(lambda *a, **k: [])

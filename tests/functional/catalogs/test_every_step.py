@@ -149,6 +149,12 @@ def test_every_type(placed: Scenario, publish: str) -> None:
 
 @pytest.mark.parametrize("placed", ["nessie"], indirect=True)
 def test_every_type_where_tables_have_no_branches(placed: Scenario) -> None:
+    placed.model("select 1 as id", "branched")
+    refused = placed.fail("--select", "branched")
+    assert "with `publish: branch`: the catalog `lake` (REST) keeps no branches of a table" in refused.message
+    assert "Set `publish: direct`" in refused.message
+    assert placed.tables() == []
+    (placed.folder / "models/branched.sql").unlink()
     check_all_types(placed, "direct")
 
 

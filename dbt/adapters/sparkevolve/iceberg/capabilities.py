@@ -211,8 +211,16 @@ _TABLE = {
         _ICEBERG,
         {Kind.HIVE: (True, _ICEBERG)},
     ),
+    "keeps_branches": _Row(
+        "keeps branches of a table",
+        True,
+        _ICEBERG,
+        dict.fromkeys((Kind.REST, *_OF_AWS), (True, _REST)),
+    ),
 }
 _VIEWS_SUPPORTED = "view-endpoints-supported"
+# What Nessie says of itself to those that ask for its configuration.
+_IS_NESSIE = "nessie.is-nessie-catalog"
 # Of each of AWS's partitions, for IPv4 and, where that is another one, for IPv6: somebody's own server may be
 # called `glue`.
 _DOMAINS_OF_AWS = (
@@ -299,6 +307,11 @@ class Capabilities:
         return bool(self._of("reads_types"))
 
     @property
+    def keeps_branches(self) -> bool:
+        """Whether a table can have branches beside the one that readers see."""
+        return bool(self._of("keeps_branches"))
+
+    @property
     def names(self) -> Names:
         """Which names tables and schemas can have."""
         found = self._of("names")
@@ -350,6 +363,11 @@ def kind_of(properties: Mapping[str, Any]) -> Kind:
     return Kind.REST
 
 
+def is_nessie(properties: Mapping[str, Any]) -> bool:
+    """Tell whether a REST catalog, with whose answer its properties are complete, is Nessie."""
+    return _is_true(properties.get(_IS_NESSIE))
+
+
 def capabilities_of(properties: Mapping[str, Any], endpoints: Collection[str] | None = None) -> Capabilities:
     """Return what is known of the catalog that properties describe.
 
@@ -368,6 +386,10 @@ def _facts(kind: Kind, properties: Mapping[str, Any], endpoints: Collection[str]
             yield Fact(name, row.question, row.endpoint in endpoints, Origin.SAID, row.endpoint)
         elif name == "has_views" and _is_true(properties.get(_VIEWS_SUPPORTED)):
             yield Fact(name, row.question, True, Origin.SAID, f"`{_VIEWS_SUPPORTED}`")
+        elif name == "keeps_branches" and is_nessie(properties):
+            # It has branches of its own, of all tables at once.
+            source = f"apache/iceberg-python issue 2828; `{_IS_NESSIE}`"
+            yield Fact(name, row.question, False, _origin(source), source)
         elif name == "names" and kind is Kind.GLUE and _is_true(properties.get(SKIPS_NAMES)):
             yield Fact(name, row.question, Names.ANY, Origin.SAID, f"`{SKIPS_NAMES}`")
         else:

@@ -6,8 +6,7 @@ from typing import Any
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 
-# What Nessie says of itself to those that ask for its configuration.
-_IS_NESSIE = "nessie.is-nessie-catalog"
+from dbt.adapters.sparkevolve.iceberg.capabilities import is_nessie
 
 
 def complete_commits(catalog: Any) -> None:
@@ -16,7 +15,7 @@ def complete_commits(catalog: Any) -> None:
     Args:
         catalog: PyIceberg's catalog.
     """
-    if str(catalog.properties.get(_IS_NESSIE)).lower() == "true":
+    if is_nessie(catalog.properties):
         catalog._session.mount(catalog.uri, _Completed())
 
 

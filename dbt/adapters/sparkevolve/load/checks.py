@@ -22,6 +22,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.messages import is_grant_unknown
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import splitting
 from dbt.adapters.sparkevolve.variables import (
@@ -228,6 +229,26 @@ class Checks:
             f"{remedy} Nothing of it was built.",
         )
 
+    def branches(self, relation: SparkEvolveRelation, node: str, settings: IncrementalSettings) -> None:
+        """See whether a node can be loaded and published as it is configured.
+
+        Raises:
+            CatalogLacksError: that takes a branch of a table, which its catalog does not keep.
+        """
+        catalog = self._catalog_of(relation)
+        if catalog is None:
+            return
+        what = f"{node} cannot be loaded into {relation} with "
+        for setting, value, remedy in (
+            ("publish", "branch", "Set `publish: direct`, where each statement is visible at once."),
+            ("removed_columns", "keep", "Set `removed_columns: 'null'`."),
+            ("on_bad_rows", "dead_letter", "Set `on_bad_rows: fail`."),
+        ):
+            if getattr(settings, setting) == value:
+                refuse_without_branches(
+                    catalog, relation, f"{what}`{setting}: {value}`", f"{remedy} Nothing of it was built."
+                )
+
     def renaming(self, relation: SparkEvolveRelation) -> None:
         """See whether a table or view can get another name.
 
@@ -271,3 +292,23 @@ class Checks:
                 seen.add(macro)
                 waiting.extend(self._macros[macro].depends_on.macros)
         return False
+
+
+def refuse_without_branches(
+    catalog: IcebergCatalog, relation: SparkEvolveRelation, what: str, remedy: str
+) -> None:
+    """Refuse what takes a branch of a table, in a catalog that keeps none.
+
+    Args:
+        catalog: the catalog.
+        relation: the table.
+        what: what cannot be done, as the beginning of a sentence.
+        remedy: what to do instead, and that nothing was done.
+
+    Raises:
+        CatalogLacksError: it keeps none.
+    """
+    if not catalog.capabilities.keeps_branches:
+        kind = catalog.capabilities.kind.value
+        lack = "keeps no branches of a table"
+        raise CatalogLacksError(str(relation), what, catalog.name, kind, lack, remedy)

@@ -46,6 +46,7 @@ from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batch_sums import BatchSums
 from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.checks import refuse_without_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.descriptions import undescribed
@@ -738,6 +739,12 @@ class LoadRunner:
         Raises:
             OperationError: it cannot be done, and why.
         """
+        refuse_without_branches(
+            self._catalog,
+            node.relation,
+            f"No column of {node.relation} can be filled",
+            "Fill it with an UPDATE. Nothing was written.",
+        )
         arguments = Arguments(**{name: value for name, value in given.items() if name != "model"})
         return Backfill(self._catalog, self._spark, self.begin_load, node.relation, node.settings, arguments)
 
