@@ -104,6 +104,17 @@ def ids(table: Table) -> dict[str, int]:
 # Finding tables
 
 
+def test_whether_a_table_may_have_rows_is_in_its_metadata(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    assert lake.may_have_rows(relation("nothing")) is False
+    assert lake.may_have_rows(make_table(columns("id int"), name="empty")) is False
+    filled = make_table(columns("id int"), [{"id": 1}], name="filled")
+    assert lake.may_have_rows(filled) is True
+    lake.load(filled).delete()
+    assert lake.may_have_rows(filled) is False
+
+
 def test_a_table_is_found(lake: IcebergCatalog, make_table: MakeTable) -> None:
     target = make_table(columns("id int"))
     assert lake.load(target).schema() == columns("id int")

@@ -122,6 +122,17 @@ class IcebergCatalog:
         """Return the table; None also if PyIceberg cannot read its metadata, and Spark has to be asked."""
         return self.access.find_readable(relation)
 
+    def may_have_rows(self, relation: BaseRelation) -> bool:
+        """Tell whether there is a table whose readers may see a row, as far as its metadata say."""
+        try:
+            table = self.find(relation)
+        except UnreadableTableError:
+            return True
+        snapshot = table.metadata.current_snapshot() if table is not None else None
+        if snapshot is None:
+            return False
+        return snapshot.summary is None or snapshot.summary["total-records"] != "0"
+
     def is_newer_format(self, relation: BaseRelation) -> bool:
         """Tell whether there is a table of a newer format version than new tables have."""
         try:

@@ -748,6 +748,10 @@ class LoadRunner:
         arguments = Arguments(**{name: value for name, value in given.items() if name != "model"})
         return Backfill(self._catalog, self._spark, self.begin_load, node.relation, node.settings, arguments)
 
+    def may_have_rows(self, relation: SparkEvolveRelation) -> bool:
+        """Tell whether Spark is to be asked for the rows of a table; see ``IcebergCatalog.may_have_rows``."""
+        return self._catalog.may_have_rows(relation)
+
     def refresh(self, relation: SparkEvolveRelation) -> None:
         """Let Spark see what was published. A new connection sees it anyway, so a lost one is no failure."""
         try:

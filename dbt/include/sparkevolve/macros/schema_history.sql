@@ -45,9 +45,14 @@
 {% macro sparkevolve__letters_by_run(node) %}
   {% set found = [] %}
   {% if node.config.materialized == 'incremental' %}
-    {% set letters = adapter.get_relation(
-      node.relation.database, node.relation.schema, node.relation.identifier ~ node.settings.dead_letter_suffix
+    {% set named = node.relation.incorporate(
+      path={'identifier': node.relation.identifier ~ node.settings.dead_letter_suffix}
     ) %}
+    {# The rest is in metadata: Spark is started for letters only. #}
+    {% set letters = none %}
+    {% if adapter.load_runner(named).may_have_rows(named) %}
+      {% set letters = adapter.get_relation(named.database, named.schema, named.identifier) %}
+    {% endif %}
     {% set columns = [] %}
     {% if letters is not none and letters.is_iceberg %}
       {% set columns = adapter.get_columns_in_relation(letters) | map(attribute='name') | map('lower') | list %}
