@@ -56,6 +56,19 @@ def test_no_text_is_markup(text: str, shown: str) -> None:
     assert re.findall("<li>(.*)</li>", html) == [f"<strong>model.p.a</strong>: {shown}"]
 
 
+def test_a_command_without_a_plan_leaves_no_older_one(tmp_path: Path) -> None:
+    PlanFile(tmp_path).add(PLAN)
+    file = PlanFile(tmp_path)
+    file.add_none()
+    assert json.loads((tmp_path / plan_file.JSON_FILE).read_text(encoding="utf-8"))["models"] == []
+    text = (tmp_path / plan_file.MARKDOWN_FILE).read_text(encoding="utf-8")
+    assert "0 incremental models, 0 with changes, 0 refused." in text
+    file.add(PLAN)
+    file.add_none()
+    (model,) = json.loads((tmp_path / plan_file.JSON_FILE).read_text(encoding="utf-8"))["models"]
+    assert model["unique_id"] == "model.p.a"
+
+
 def test_each_model_is_added_to_the_files(tmp_path: Path) -> None:
     file = PlanFile(tmp_path / "target")
     file.add({**PLAN, "unique_id": "model.p.b", "refusals": ["no"]})

@@ -59,9 +59,14 @@ class PlanFile:
         if unique_id not in self._models:
             self._write({"unique_id": unique_id, "status": "not planned", "error": clean(text)})
 
-    def _write(self, model: dict[str, Any]) -> None:
+    def add_none(self) -> None:
+        """Add that a node is not planned: what an earlier command has left is not taken for this one's."""
+        if not self._models:
+            self._write()
+
+    def _write(self, *added: dict[str, Any]) -> None:
         with self._lock:
-            self._models[str(model["unique_id"])] = model
+            self._models.update({str(model["unique_id"]): model for model in added})
             models = [self._models[unique_id] for unique_id in sorted(self._models)]
             metadata = {
                 "format": FORMAT,

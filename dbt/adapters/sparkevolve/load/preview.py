@@ -62,6 +62,10 @@ class Preview:
         refuse_unreadable(target, schema)
         return schema
 
+    def of_none(self) -> None:
+        """Let the files of the plans be this command's, though this node is not planned."""
+        self._plans.add_none()
+
     def of_load(
         self,
         target: SparkEvolveRelation,

@@ -101,6 +101,7 @@
 
 {# What is not incremental is left alone by `sparkevolve_plan_only`. #}
 {% macro sparkevolve__not_planned() %}
+  {% do adapter.preview().of_none() %}
   {% do sparkevolve__nothing_run('not incremental, not run') %}
   {% do return({'relations': []}) %}
 {% endmacro %}
