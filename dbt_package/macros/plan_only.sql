@@ -129,7 +129,8 @@
   {% endif %}
   {% set lines = [title] %}
   {% for kind, text in rows + last %}
-    {% do lines.append('  %-9s  %s' | format(kind, text)) %}
+    {# A line break in a name would make a line that looks like dbt's own. #}
+    {% do lines.append('  %-9s  %s' | format(kind, text | replace('\n', '\\n'))) %}
   {% endfor %}
   {% do return(lines | join('\n')) %}
 {% endmacro %}

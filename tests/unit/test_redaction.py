@@ -430,6 +430,11 @@ def test_the_lines_that_dbt_logs_are_cleaned_once_a_profile_is_known() -> None:
         for _ in range(2):
             learn({"password": "opensesame"})
         assert logger.scrubber("dbt: opensesame, token=x") == "DBT: *****, token=*****"
+        # A terminal obeys neither what a name has in it nor what hides it; dbt's own colours stay.
+        hidden = "\x1b[31mred\x1b[0m a\tb\nc\r\nd \x1b[8m\x1b]0;x\x07\r\x9b1A\u202e"
+        assert logger.scrubber(hidden) == (
+            "\x1b[31mred\x1b[0m a\tb\nc\r\nd \\x1b[8m\\x1b]0;x\\x07\\r\\x9b1A\\u202e"
+        )
         assert isinstance(logger.scrubber, redaction.Scrubber)
         assert not isinstance(logger.scrubber.before, redaction.Scrubber)
     finally:

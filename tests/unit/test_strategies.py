@@ -644,6 +644,8 @@ def test_a_plan_is_shown_as_data_and_as_a_table(stage: Stage) -> None:
         "  pad        `x`\n"
         "  column     `Id` = CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint)"
     )
+    forged = {**data, "changes": ["add column `a\n22:00:00  Done.` int"], "removed": [], "projections": []}
+    assert plan_table(forged) == ("`lake`.`db`.`t`\n  change     add column `a\\n22:00:00  Done.` int")
     options = {"unique_key": "id", "removed_columns": "keep"}
     keeping, refreshed = model_settings(**options), model_settings(**options, strategy=Strategy.FULL_REFRESH)
     plan = planned(batch, TABLE, **options, strategy=Strategy.FULL_REFRESH)

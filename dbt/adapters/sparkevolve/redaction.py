@@ -224,6 +224,17 @@ def shows_no_secret(cls: _Class) -> _Class:
     return cls
 
 
+# What a terminal obeys or hides, in place of showing it: but for dbt's own colours, tabs and ends of lines.
+_CONTROL = re.compile(
+    r"(?!\x1b\[(?:0|3[123])m)(?!\r\n)[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+def visible(text: str) -> str:
+    """Return a text whose control characters, which names and values of others may have, are written out."""
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 class Scrubber:
     """Cleans what is logged, beside what dbt itself takes out.
 
@@ -235,8 +246,8 @@ class Scrubber:
         self.before = before
 
     def __call__(self, text: str) -> str:
-        """Return a line without secrets."""
-        return clean(str(self.before(text)))
+        """Return a line without secrets, and without what a terminal would obey."""
+        return visible(clean(str(self.before(text))))
 
 
 def _guarded(method: _Call) -> _Call:

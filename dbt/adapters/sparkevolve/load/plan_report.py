@@ -100,9 +100,7 @@ def plan_table(plan: Mapping[str, Any]) -> str:
         found += [("default", text) for text in plan.get("defaults", ())]
         found += [("warning", text) for text in plan["warnings"]] + _built_before(plan)
         found += _read_by(plan) + _refused(plan)
-        return "\n".join(
-            [f"{plan['relation']}: would be created from the model", *(f"  {k:<9}  {t}" for k, t in found)]
-        )
+        return _lines(f"{plan['relation']}: would be created from the model", found)
     rows = [("change", text) for text in plan["changes"]]
     if not rows and not plan["refusals"]:
         rows = [("change", "none")]
@@ -114,7 +112,12 @@ def plan_table(plan: Mapping[str, Any]) -> str:
     kind = "new row" if any(not is_padded(value) for value in values.values()) else "column"
     shown = [p for p in plan["projections"] if not _goes_without_saying(p, values)]
     rows += [(kind, f"{names.quote(p['column'])} = {p['expression']}") for p in shown]
-    return "\n".join([str(plan["relation"]), *(f"  {kind:<9}  {text}" for kind, text in rows)])
+    return _lines(str(plan["relation"]), rows)
+
+
+def _lines(head: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Return one line a row: a line break in a name would make another one, which looks like dbt's own."""
+    return "\n".join([head, *(f"  {kind:<9}  " + text.replace("\n", "\\n") for kind, text in rows)])
 
 
 def _read_by(plan: Mapping[str, Any]) -> list[tuple[str, str]]:
