@@ -168,7 +168,7 @@
     target, sql, settings, replace, version=sparkevolve.version_of(target) if replace else '2'
   ), 'main') %}
   {% if not replace %}
-    {% do sparkevolve.check_made_by_this_run(target) %}
+    {% do sparkevolve.check_made_by_this_run(target, existing_relation) %}
   {% endif %}
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}
@@ -218,17 +218,24 @@
 
 
 {# A table that was there all the same has none of this run's rows: somebody has made it since, or dbt-spark, which takes a
-   schema that it cannot list for an empty one, has not seen it. #}
-{% macro check_made_by_this_run(target) %}
+   schema that it cannot list for an empty one, has not seen it. `dropped` is what was there before, if it was no Iceberg table. #}
+{% macro check_made_by_this_run(target, dropped) %}
   {% set makers = [] %}
   {% for row in sparkevolve.rows('show tblproperties ' ~ target) if row[0] == sparkevolve.made_by() %}
     {% do makers.append(row[1]) %}
   {% endfor %}
   {% if makers != [invocation_id] %}
+    {% set there = 'and there was one when its first rows were to be written' %}
+    {% if dropped is none %}
+      {% set found = 'dbt saw no ' ~ target ~ ' when this command began, ' ~ there ~ ': somebody has made it since, or dbt-spark '
+        ~ 'could not list the schema.' %}
+    {% else %}
+      {% set found = 'This run has dropped ' ~ target ~ ', which was '
+        ~ ('a view' if dropped.is_view else 'a table of another format, with its rows') ~ ', ' ~ there
+        ~ ': somebody has made it since.' %}
+    {% endif %}
     {% do exceptions.raise_compiler_error(
-      'dbt saw no ' ~ target ~ ' when this command began, and there was one when its first rows were to be written: somebody '
-      ~ 'has made it since, or dbt-spark could not list the schema. Nothing was written to it. Run the model again: what it '
-      ~ 'returns is then loaded into that table.'
+      found ~ ' Nothing was written to it. Run the model again: what it returns is then loaded into that table.'
     ) %}
   {% endif %}
 {% endmacro %}
