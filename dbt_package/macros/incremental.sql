@@ -143,8 +143,10 @@
   {% set sql, staged = query.sql, none %}
   {% set is_other = existing_relation is not none
     and (existing_relation.is_view or not sparkevolve.is_iceberg_table(existing_relation)) %}
-  {% if settings.audits or is_other %}
-    {# The model may read what is there, and may fail, so its rows are staged before the old relation goes. #}
+  {% if settings.audits or existing_relation is not none %}
+    {# The model may read what is there, and may fail, so its rows are staged before the old relation goes. What replaces a
+       table looks at nothing that others have committed since it began, and may go on without its job: it reads from a
+       batch, which the next run can take away, and takes no longer than to copy that. #}
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 0) %}
     {% do sparkevolve.stage(staged, query) %}
     {% do sparkevolve.check_audits_staged(target, staged, query, settings) %}
@@ -164,6 +166,9 @@
     {% endif %}
   {% endif %}
   {% set replace = existing_relation is not none and not is_other %}
+  {% if replace %}
+    {% do sparkevolve.begin_replacement(target, staged) %}
+  {% endif %}
   {% do sparkevolve.run_statement(sparkevolve.create_statement(
     target, sql, settings, replace, version=sparkevolve.version_of(target) if replace else '2'
   ), 'main') %}
@@ -173,6 +178,61 @@
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}
   {% endif %}
+  {% if replace %}
+    {% do sparkevolve.forget_replacement(target) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# The property of a table that says by which batch it is about to be replaced; the adapter's, too. #}
+{% macro replaced_by() %}
+  {% do return('sparkevolve.replaced-by') %}
+{% endmacro %}
+
+
+{# Note in a table by which batch a statement is about to replace it: a server may run that after the job was killed. #}
+{% macro begin_replacement(target, staged) %}
+  {% do sparkevolve.run_statement('refresh table ' ~ target) %}
+  {% do sparkevolve.end_replacement(target, sparkevolve.table_properties(target)) %}
+  {% do sparkevolve.run_statement(
+    'ALTER TABLE ' ~ target ~ ' SET TBLPROPERTIES (' ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ' = '
+    ~ sparkevolve.constant_literal(staged.identifier, true) ~ ')'
+  ) %}
+{% endmacro %}
+
+
+{# Take its batch away from a full refresh that may still be replacing a table: its job was killed, or has begun before this
+   one, and rows that this one loads would be replaced. What has no rows to read any more fails. #}
+{% macro end_replacement(target, properties) %}
+  {% set name = properties.get(sparkevolve.replaced_by()) %}
+  {% if name is not none %}
+    {% set token = name.split('__dbt_tmp_')[-1] %}
+    {% if name == target.identifier[:200] ~ '__dbt_tmp_' ~ token and modules.re.match('[0-9a-f]{12}$', token) %}
+      {% set batch = target.incorporate(path={'identifier': name}, type='table') %}
+      {% do log(
+        'Removing ' ~ batch ~ ', from which a full refresh that has not ended would replace ' ~ target, info=True
+      ) %}
+      {% do sparkevolve.drop_staged(batch) %}
+    {% endif %}
+    {% do sparkevolve.forget_replacement(target) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro forget_replacement(target) %}
+  {% do sparkevolve.run_statement(
+    'ALTER TABLE ' ~ target ~ ' UNSET TBLPROPERTIES IF EXISTS ('
+    ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ')'
+  ) %}
+{% endmacro %}
+
+
+{% macro table_properties(relation) %}
+  {% set found = {} %}
+  {% for row in sparkevolve.rows('show tblproperties ' ~ relation) %}
+    {% do found.update({row[0]: row[1]}) %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 

@@ -2,11 +2,14 @@
 
 import re
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from types import TracebackType
 
 HOST = "127.0.0.1"
@@ -32,6 +35,7 @@ class Cut:
         when: when the connection is cut.
         times: how often.
         is_finished: for ``FINISHED``, whether the server has finished the statement.
+        keeps_client: whether the client's connection is kept instead: it waits, and a test can kill it.
         seen: how many requests with the pattern came from clients.
     """
 
@@ -39,6 +43,7 @@ class Cut:
     when: When
     times: int = 1
     is_finished: Callable[[], bool] = lambda: True
+    keeps_client: bool = False
     seen: int = field(default=0, init=False)
 
 
@@ -99,7 +104,8 @@ class Proxy:
                     server.sendall(request)
                 if cut.when == When.FINISHED:
                     _wait_for(cut.is_finished)
-                _close(client)
+                if not cut.keeps_client:
+                    _close(client)
                 if cut.when == When.NEVER_SENT:
                     break
                 # The server, which would stop what runs for a client that is gone, does not notice.
@@ -121,6 +127,23 @@ class Proxy:
                     cut.seen += 1
                     return cut if cut.seen <= cut.times else None
         return None
+
+
+def kill_when_sent(folder: Path, cut: Cut, *command: str) -> None:
+    """Run dbt in a process of its own, which is killed once it has sent the statement of a cut."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dbt.cli.main", *command, "--profiles-dir", "."],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while not cut.seen:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def _hand_on(server: socket.socket, client: socket.socket) -> None:

@@ -13,9 +13,14 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.staging import ABANDONED_AFTER_MS, HOST, OWNER_PROPERTY
+from dbt.adapters.sparkevolve.iceberg.staging import (
+    ABANDONED_AFTER_MS,
+    HOST,
+    OWNER_PROPERTY,
+    REPLACED_BY,
+)
 from dbt.adapters.sparkevolve.load import batches
-from dbt.adapters.sparkevolve.load.batches import Batches
+from dbt.adapters.sparkevolve.load.batches import Batches, end_replacement
 from dbt.adapters.sparkevolve.load.node import Node
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, relation, written_at
@@ -162,3 +167,64 @@ def test_what_is_another_machine_s_goes_by_two_clocks(
         written_at(other.load_table("db.t"), written_ms + ABANDONED_AFTER_MS + 1)
         assert is_there_at(written_ms)
         assert not is_there_at(later_ms)
+
+
+def test_a_table_says_by_which_batch_it_is_replaced_while_it_is(
+    leftovers: Leftovers, leave: Callable[..., Path]
+) -> None:
+    leave("elsewhere:1:0", leftovers=leftovers)
+    leftovers.node.staged.append(LEFT)
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == LEFT.identifier
+    leftovers.batches.give_back()
+    assert leftovers.catalog.table_names("db") == {"t"}
+    assert REPLACED_BY not in leftovers.catalog.load(TARGET).properties
+
+
+def test_whoever_comes_next_takes_the_batch_of_a_replacement_away(
+    leftovers: Leftovers, leave: Callable[..., Path], make_table: MakeTable
+) -> None:
+    folder = leave("elsewhere:1:0", leftovers=leftovers)
+    catalog = leftovers.catalog
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    end_replacement(catalog, TARGET, catalog.load(TARGET))
+    assert catalog.table_names("db") == {"t"}
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+    assert REPLACED_BY not in catalog.load(TARGET).properties
+    # The same by another replacement.
+    make_table(columns("id int"), [{"id": 1}], name=str(LEFT.identifier))
+    other = relation("t__dbt_tmp_ba9876543210")
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    leftovers.batches.begin_replacement(TARGET, other)
+    assert catalog.table_names("db") == {"t"}
+    assert catalog.load(TARGET).properties[REPLACED_BY] == other.identifier
+
+
+def test_no_table_is_removed_since_a_property_names_it(
+    leftovers: Leftovers, leave: Callable[..., Path], make_table: MakeTable
+) -> None:
+    leave("elsewhere:1:0", leftovers=leftovers)
+    make_table(columns("id int"), [{"id": 1}], name="u")
+    for name in ("u", "t", "u__dbt_tmp_0123456789ab", ""):
+        leftovers.catalog.set_properties(TARGET, {REPLACED_BY: name}, 0)
+        end_replacement(leftovers.catalog, TARGET, leftovers.catalog.load(TARGET))
+        assert leftovers.catalog.table_names("db") == {"t", "u", str(LEFT.identifier)}
+        assert REPLACED_BY not in leftovers.catalog.load(TARGET).properties
+
+
+def test_a_batch_that_cannot_be_taken_away_is_told_and_stays_noted(
+    leftovers: Leftovers, leave: Callable[..., Path], warnings: Warnings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave("elsewhere:1:0", leftovers=leftovers)
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+
+    def refuse(*args: Any) -> None:
+        raise ForbiddenError("not yours.")
+
+    monkeypatch.setattr(leftovers.catalog, "purge", refuse)
+    end_replacement(leftovers.catalog, TARGET, leftovers.catalog.load(TARGET))
+    assert warnings == [
+        f"{LEFT} could not be removed: not yours. If a server still runs the full refresh that reads it, "
+        "that replaces the rows of `lake`.`db`.`t` when it ends: stop it there."
+    ]
+    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == LEFT.identifier

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.functional.harness import Scenario
-from tests.functional.proxy import Cut, Proxy, When
+from tests.functional.proxy import Cut, Proxy, When, kill_when_sent
 
 OLD = "select * from values (1, 10), (2, 20), (4, 40) as source(id, v)"
 NEW = "select * from values (2, 21), (3, 31) as source(id, v)"
@@ -177,3 +177,38 @@ def test_nothing_is_sent_twice_straight_into_the_table(
     assert scenario.tables() == ["t"]
     scenario.run()
     assert scenario.rows() == NEW_ROWS
+
+
+def test_a_killed_full_refresh_that_ends_late_replaces_nothing(scenario: Scenario, proxy: Proxy) -> None:
+    """The server gets its CREATE OR REPLACE after others have loaded; of each format version."""
+    versions: dict[str, dict[str, Any]] = {"t2": {}, "t3": {"tblproperties": {"format-version": "3"}}}
+    for name, config in versions.items():
+        scenario.model(OLD, name, **config)
+    scenario.run()
+    for name, config in versions.items():
+        scenario.model("select 9 as id, 'x' as w", name, full_refresh_schema="replace", **config)
+        pattern = rf"create or replace table `lake`\.`{scenario.schema}`\.`{name}`"
+        cut = Cut(pattern, When.LATE, keeps_client=True)
+        proxy.cut(cut)
+        kill_when_sent(scenario.folder, cut, "run", "--full-refresh", "--select", name)
+        noted = scenario.table(name).properties["sparkevolve.replaced-by"]
+        assert noted in scenario.tables()
+        # As if it had run on another machine, so that nobody knows that it has ended.
+        owner = "'sparkevolve.staging-owner' = 'elsewhere:1:0'"
+        scenario.sql(f"alter table {scenario.relation(noted)} set tblproperties ({owner})")
+        scenario.model(NEW, name, **config)
+    proxy.cut()
+    log = scenario.run().log
+    assert log.count("from which a full refresh that has not ended would replace") == 2
+    loaded = {name: scenario.state(name) for name in versions}
+    assert [scenario.rows(name) for name in versions] == [NEW_ROWS, NEW_ROWS]
+    proxy.deliver()
+    assert {name: scenario.state(name) for name in versions} == loaded
+    assert scenario.tables() == sorted(versions)
+    for name, config in versions.items():
+        assert "sparkevolve.replaced-by" not in scenario.table(name).properties
+        scenario.model("select 9 as id, 'x' as w", name, full_refresh_schema="replace", **config)
+    scenario.run("--full-refresh")
+    assert [scenario.rows(name) for name in versions] == [[(9, "x")], [(9, "x")]]
+    assert scenario.tables() == sorted(versions)
+    assert not any("sparkevolve.replaced-by" in scenario.table(name).properties for name in versions)

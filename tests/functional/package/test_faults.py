@@ -13,7 +13,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from tests.functional.harness import Scenario
 from tests.functional.intruders import append
-from tests.functional.proxy import Cut, Proxy, When
+from tests.functional.proxy import Cut, Proxy, When, kill_when_sent
 
 ADDS = {"on_schema_change": "append_new_columns"}
 
@@ -407,6 +407,30 @@ def test_full_refreshes_that_are_killed_leave_all_rows_of_one_run(table: Scenari
     assert table.rows() == [(5,), (6,)]
     assert table.dbt("run-operation", "sparkevolve.clean_up", "--args", "{hours: -1}").success
     assert table.tables() == ["t"]
+
+
+def test_a_killed_full_refresh_that_ends_late_replaces_nothing(table: Scenario, proxy: Proxy) -> None:
+    """The server gets its CREATE OR REPLACE after others have loaded."""
+    table.model("select 9 as id", **ADDS, full_refresh_schema="replace")
+    cut = Cut("create or replace table", When.LATE, keeps_client=True)
+    proxy.cut(cut)
+    kill_when_sent(table.folder, cut, "run", "--full-refresh")
+    assert table.table().properties["sparkevolve.replaced-by"] in table.tables()
+    table.model("select 3 as id, 'c' as b", **ADDS)
+    proxy.cut()
+    run = table.run()
+    assert "from which a full refresh that has not ended would replace" in run.log
+    loaded = table.state()
+    assert table.rows() == [(1, "a"), (2, "b"), (3, "c")]
+    proxy.deliver()
+    assert table.state() == loaded
+    assert table.tables() == ["t"]
+    assert "sparkevolve.replaced-by" not in table.table().properties
+    table.model("select 9 as id", **ADDS, full_refresh_schema="replace")
+    table.run("--full-refresh")
+    assert table.rows() == [(9,)]
+    assert table.tables() == ["t"]
+    assert "sparkevolve.replaced-by" not in table.table().properties
 
 
 # What Spark says if somebody has committed in the moment of a statement.

@@ -15,6 +15,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIA
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 OWNER_PROPERTY = "sparkevolve.staging-owner"
+# Of a table: the name of the batch that a full refresh is about to replace it by. The dbt package has it too.
+REPLACED_BY = "sparkevolve.replaced-by"
 # A batch on another machine that is older than this was left behind: no run takes so long.
 ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
 

@@ -10,7 +10,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg import staging
-from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Stepwise
@@ -19,6 +19,8 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
+# A note in a table conflicts with whatever else is committed to it.
+_RETRIES = 10
 
 
 class RelationCache(Protocol):
@@ -85,6 +87,20 @@ class Batches:
             except Exception as exc:
                 warn_of_rest(f"Whether {relation} was left behind cannot be told: {exc}")
 
+    def begin_replacement(self, target: SparkEvolveRelation, staged: SparkEvolveRelation) -> None:
+        """Note in a table by which batch a statement is about to replace it, whatever others have committed.
+
+        A server may run that statement after the run was killed: whoever loads into the table next takes the
+        batch away from it, see ``end_replacement``.
+
+        Raises:
+            CommitConflictError: other writers were faster each time.
+        """
+        end_replacement(self._catalog, target, self._catalog.load(target))
+        note = {staging.REPLACED_BY: str(staged.identifier)}
+        self._catalog.change_properties(target, lambda _: note, _RETRIES)
+        self._node.replaced = (target, staged)
+
     def give_back(self) -> None:
         """Remove what the node has staged and branched off, and let other threads go on."""
         node = self._node
@@ -94,7 +110,16 @@ class Batches:
             node.lock.release()
         for relation in node.staged:
             is_loaded = node.load is not None and node.load.staged == relation
-            self._remove(relation, node.load.batch.location if node.load and is_loaded else None)
+            is_gone = self._remove(relation, node.load.batch.location if node.load and is_loaded else None)
+            if is_gone and node.replaced is not None and node.replaced[1] == relation:
+                self._forget_replacement(*node.replaced)
+
+    def _forget_replacement(self, target: SparkEvolveRelation, staged: SparkEvolveRelation) -> None:
+        try:
+            _forget(self._catalog, target, str(staged.identifier))
+        except Exception as exc:
+            # The next run finds the note, and no batch.
+            logger.debug(f"By which batch {target} was replaced is still noted in it: {exc}")
 
     def _is_abandoned(self, relation: BaseRelation, target: SparkEvolveRelation) -> bool:
         table = self._catalog.find(target)
@@ -120,6 +145,45 @@ class Batches:
             warn_of_rest(f"The staged batch {relation} could not be removed: {exc}")
             return False
         return True
+
+
+def end_replacement(catalog: IcebergCatalog, target: SparkEvolveRelation, table: LoadedTable) -> None:
+    """Take its batch away from a full refresh that may still be replacing a table; without one, do nothing.
+
+    The run that has sent its statement was killed, or began before this one: rows that this one loads would
+    be replaced. What has no rows to read any more fails.
+
+    Args:
+        catalog: the catalog.
+        target: the table.
+        table: the same, as it was loaded.
+    """
+    name = table.properties.get(staging.REPLACED_BY)
+    if name is None:
+        return
+    if staging.is_staging_of(name, str(target.identifier)):
+        batch = target.replace(path=target.path.replace(identifier=name))
+        logger.info(f"Removing {batch}, from which a full refresh that has not ended would replace {target}")
+        try:
+            catalog.purge(batch)
+        except FilesLeftError as exc:
+            warn_of_rest(exc.msg)
+        except Exception as exc:
+            warn_of_rest(
+                f"{batch} could not be removed: {exc} If a server still runs the full refresh that reads it, "
+                f"that replaces the rows of {target} when it ends: stop it there."
+            )
+            return
+    _forget(catalog, target, name)
+
+
+def _forget(catalog: IcebergCatalog, target: SparkEvolveRelation, name: str) -> None:
+    """Remove the note that a table is about to be replaced by a batch of this name."""
+
+    def removal(table: LoadedTable) -> dict[str, str | None]:
+        return {staging.REPLACED_BY: None} if table.properties.get(staging.REPLACED_BY) == name else {}
+
+    catalog.change_properties(target, removal, _RETRIES)
 
 
 def drop_branches(catalog: IcebergCatalog, load: Stepwise) -> None:

@@ -59,6 +59,7 @@ class Node:
         is_replacing: whether there was an Iceberg table of the node after the pre-hooks; None before that.
         columns: the names and types that its query returns, as they are stored, where it makes a table.
         made_empty: the tables that it has made without rows, to replace them by those with rows.
+        replaced: the table that it replaces by a staged batch, and that batch; None if it replaces none so.
         explanation: the last error that it has explained.
         evolved: what ``changed`` has as texts.
         result: what it tells dbt that it has done.
@@ -82,6 +83,7 @@ class Node:
     is_replacing: bool | None = None
     columns: Sequence[tuple[str, str]] = ()
     made_empty: list[SparkEvolveRelation] = field(default_factory=list)
+    replaced: tuple[SparkEvolveRelation, SparkEvolveRelation] | None = None
     explanation: Exception | None = None
     evolved: list[object] = field(default_factory=list)
     result: NodeResult = field(default_factory=NodeResult)

@@ -45,7 +45,7 @@ from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
 from dbt.adapters.sparkevolve.load.batch_sums import BatchSums
-from dbt.adapters.sparkevolve.load.batches import drop_branches
+from dbt.adapters.sparkevolve.load.batches import drop_branches, end_replacement
 from dbt.adapters.sparkevolve.load.checks import refuse_without_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
@@ -182,6 +182,7 @@ class LoadRunner:
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
             )
         refuse_unreadable(target, base.table.schema(), self._node.changed)
+        end_replacement(self._catalog, target, base.table)
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
             try:

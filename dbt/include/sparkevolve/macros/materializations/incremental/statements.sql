@@ -82,9 +82,14 @@
   {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
   {% do sparkevolve__check_described(target_relation, query.sql, query.columns) %}
   {% set sql = query.sql %}
-  {% if settings.audits or settings.sets_aside %}
+  {# What replaces a table looks at nothing that others have committed since it began, and may go on without its run: it
+     reads from a batch, which the next run can take away, and takes no longer than to copy that. #}
+  {% if settings.audits or settings.sets_aside or existing_relation is not none %}
     {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
     {% set sql = 'select * from ' ~ staged %}
+    {% if existing_relation is not none %}
+      {% do adapter.batches().begin_replacement(target_relation, staged) %}
+    {% endif %}
   {% endif %}
   {% do sparkevolve__create_table(target_relation, sql, replace=existing_relation is not none) %}
 {% endmacro %}
