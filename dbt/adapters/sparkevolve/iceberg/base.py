@@ -43,6 +43,11 @@ class Base:
         return [field.name for field in self.table.schema().fields]
 
     @property
+    def is_main(self) -> bool:
+        """Whether readers read the branch that they read if nothing says otherwise."""
+        return self.ref == MAIN_BRANCH
+
+    @property
     def partition_by(self) -> tuple[Part, ...]:
         """What the table is partitioned by."""
         return partitions(self.table)
@@ -156,7 +161,7 @@ def has_moved(metadata: TableMetadata, base: Base) -> bool:
     ref = metadata.refs.get(base.ref)
     if not is_same_table(metadata, base) or (ref.snapshot_id if ref is not None else None) != base.head:
         return True
-    if base.ref == MAIN_BRANCH:
+    if base.is_main:
         return metadata.snapshot_log[-1:] != before.snapshot_log[-1:]
     known = {snapshot.snapshot_id for snapshot in before.snapshots}
     made = [s.snapshot_id for s in metadata.snapshots if s.parent_snapshot_id == base.head]

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
-from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.types import IcebergType, LongType, NestedField, PrimitiveType, StringType, UUIDType
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
@@ -524,9 +523,8 @@ class Replay:
                 added_by = inserting_since(base.table.metadata, base.head, then)
                 if added_by and all(fold(f.name) != "_file" for f in judged.schema.fields):
                     all_ = compared(judged.schema)
-                    is_main = base.ref == MAIN_BRANCH
                     since = replay.rows_of(
-                        str(self._target), None, of_letters, all_, key, added_by, is_main=is_main
+                        str(self._target), None, of_letters, all_, key, added_by, is_main=base.is_main
                     )
                     query = f"({query})\nUNION ALL\n{since}"
             else:
