@@ -238,6 +238,34 @@ def test_a_refused_port_is_tried_again(monkeypatch: pytest.MonkeyPatch, use_ssl:
     assert len(opened) == 3
 
 
+def test_each_later_use_says_why_there_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not that None has no attribute; and without another attempt, unless one is asked for."""
+    opened: list[int] = []
+    real = transport.BoundedSocket.open
+
+    def count(self: transport.BoundedSocket) -> None:
+        opened.append(1)
+        real(self)
+
+    monkeypatch.setattr(transport.BoundedSocket, "open", count)
+    port = closed_port()
+    profile_ = SimpleNamespace(credentials=profile(port, connect_retries=0), query_comment=None)
+    manager = SparkEvolveConnectionManager(profile_, get_context("spawn"))
+    connection = manager.set_connection_name("first")
+    for _ in range(3):
+        with pytest.raises(FailedToConnectError, match=rf"Cannot connect to {HOST}:{port}: .*refused"):
+            manager.execute("select 1")
+    assert len(opened) == 1
+    assert connection.state == "init"
+    with pytest.raises(FailedToConnectError):
+        manager.reconnect()
+    manager.release()
+    manager.set_connection_name("second")
+    with pytest.raises(FailedToConnectError):
+        manager.execute("select 1")
+    assert len(opened) == 3
+
+
 # Who the server is
 
 

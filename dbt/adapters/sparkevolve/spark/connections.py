@@ -1,7 +1,7 @@
 """Connections to Spark: an in-process session, or a Thrift server."""
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from multiprocessing.context import SpawnContext
 from typing import Any, Protocol
@@ -169,7 +169,13 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             )
         if self._catalogs is not None:
             self._catalogs.check_at_start()
-        return self.open(connection, self.cancellation)
+        try:
+            return self.open(connection, self.cancellation)
+        except Exception as exc:
+            # dbt leaves None in the place of the handle, of which whoever asks next would say that it has no
+            # attribute.
+            connection.handle, connection.state = LazyHandle(_fails(exc)), ConnectionState.INIT
+            raise
 
     @classmethod
     def open(cls, connection: Connection, cancellation: Cancellation | None = None) -> Connection:
@@ -202,6 +208,15 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
         )
         _check_server(opened.handle, credentials)
         return opened
+
+
+def _fails(exc: Exception) -> Callable[[Connection], Connection]:
+    """Return what says again why a connection could not be opened, without another attempt to open it."""
+
+    def fail(connection: Connection) -> Connection:
+        raise exc
+
+    return fail
 
 
 def _session_handle(
@@ -240,7 +255,7 @@ def _check_server(handle: Any, credentials: SparkEvolveCredentials) -> None:
         return
     try:
         check_settings(handle.settings().get)
-    except SettingError:
+    except Exception:
         handle.close()
         raise
     _CHECKED.add(server)
