@@ -2,7 +2,6 @@
 
 import dataclasses
 import sys
-import uuid
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -33,6 +32,7 @@ from dbt.adapters.sparkevolve import documentation, integrations, listing, model
 from dbt.adapters.sparkevolve.clauses import Clauses
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
+from dbt.adapters.sparkevolve.debug import ConnectionTest
 from dbt.adapters.sparkevolve.documentation import Documentation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ForeignCatalogError
 from dbt.adapters.sparkevolve.evolution import names
@@ -67,7 +67,6 @@ from dbt.adapters.sparkevolve.settings import (
 from dbt.adapters.sparkevolve.spark.commits import SparkCommits
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
-from dbt.adapters.sparkevolve.spark.versions import versions
 from dbt.adapters.sparkevolve.variables import KNOWN, is_on
 
 if TYPE_CHECKING:
@@ -640,41 +639,10 @@ class SparkEvolveAdapter(SparkAdapter):
         """Prove for ``dbt debug`` that Spark answers, and that PyIceberg sees the same catalogs as Spark.
 
         Raises:
-            DbtRuntimeError: what one makes, the other does not see; it names each catalog that is so.
+            DbtRuntimeError: what does not work; it names each catalog that does not.
         """
-        problems: list[DbtRuntimeError] = []
-        logger.info(f"  {versions(self._spark, self.catalogs.own.name)}")
-        for catalog in self.catalogs.all:
-            try:
-                self._probe(catalog)
-            except DbtRuntimeError as exc:
-                problems.append(exc)
-        if len(problems) > 1:
-            raise DbtRuntimeError("\n".join(str(exc.msg) for exc in problems)) from problems[0]
-        for problem in problems:
-            raise problem
-
-    def _probe(self, catalog: IcebergCatalog) -> None:
-        probe = self.Relation.create(
-            database=catalog.name, schema=f"sparkevolve_debug_{uuid.uuid4().hex[:12]}"
-        ).without_identifier()
-        can = catalog.capabilities
-        logger.info(f"  catalog `{catalog.name}`: {can.kind.value}, {catalog.places}")
-        logger.info("    what the adapter takes this catalog to do (how that is known is in dbt's log file):")
-        for fact in can.facts:
-            logger.info(f"      {fact.text}")
-            logger.debug(f"{catalog.name}: {fact}")
-        self.execute(f"create schema {probe}")
-        try:
-            if not catalog.namespace_exists(str(probe.schema)):
-                stated = catalog.stated_by
-                raise DbtRuntimeError(
-                    f"Spark's catalog `{catalog.name}` is not the one that `{stated}` of the "
-                    f"profile describe: PyIceberg does not see a schema that Spark has just made ({probe}). "
-                    f"Make `{stated}` say what the server's spark.sql.catalog.{catalog.name}.* settings say."
-                )
-        finally:
-            self.execute(f"drop schema {probe}")
+        spark = self.connections
+        ConnectionTest(self.catalogs, self._spark, lambda: spark.get_thread_connection().handle).run()
 
     def valid_incremental_strategies(self) -> list[str]:
         """Return the strategies that load into a table without losing a column."""

@@ -338,6 +338,7 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
     debug = scenario.dbt("debug")
     assert not debug.success
     assert "catalog `other`: SQL" in debug.log
+    assert "Of 3 catalogs, 1 cannot be worked with: `away`." in debug.log
     assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in debug.log
 
 
