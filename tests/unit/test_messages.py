@@ -145,6 +145,20 @@ Caused by: org.apache.spark.SparkRuntimeException: [USER_RAISED_EXCEPTION] no uu
             id="nothing said",
         ),
         pytest.param(PY4J, "Cannot find field 'x' in struct: struct<1: id: optional int>", id="py4j"),
+        pytest.param(
+            "java.lang.NoClassDefFoundError: org/apache/iceberg/rest.ListResponse\n"
+            "\tat org.apache.iceberg.rest.RESTSessionCatalog.listTables(RESTSessionCatalog.java:1)\n"
+            "Caused by: java.lang.ClassNotFoundException: org.apache.iceberg.rest.ListResponse\n"
+            "\t... 9 more",
+            "java.lang.NoClassDefFoundError: org/apache/iceberg/rest.ListResponse\n"
+            "Caused by: java.lang.ClassNotFoundException: org.apache.iceberg.rest.ListResponse",
+            id="a class that is not found",
+        ),
+        pytest.param(
+            "java.net.UnknownHostException: catalog.internal",
+            "java.net.UnknownHostException: catalog.internal",
+            id="nothing but a name",
+        ),
         pytest.param(JOB, "Empty name", id="failed job"),
         pytest.param(
             INTERNAL,

@@ -29,7 +29,8 @@ _JOB = re.compile(
     r"\(TID \d+\) \([^)]*\): ",
     re.DOTALL,
 )
-_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S)")
+# It stays before a single word, such as the name of a class that is not found, which says nothing alone.
+_CLASS = re.compile(r"^(?:\[[A-Z0-9_.]+\] )?(?:[a-z][\w$]*\.)+[A-Z]\w*(?:Exception|Error)\w*: *\n?(?=\S+\s)")
 _PLAN = re.compile(r"(line \d+ pos \d+|SQLSTATE: \w{5});\n.*\Z", re.DOTALL)
 # A statement that Spark quotes, to the end of the text or to what other parts of it begin with.
 _QUOTED = re.compile(r"^(== SQL(?: \([^)\n]*\))? ==)\n(.*?)(?=\n\n?Caused by: |\Z)", re.DOTALL | re.MULTILINE)
