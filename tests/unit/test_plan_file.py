@@ -90,10 +90,13 @@ def test_each_model_is_added_to_the_files(tmp_path: Path) -> None:
 def test_no_text_of_a_plan_has_a_secret(tmp_path: Path) -> None:
     secret = "https://me:hunter2@host"
     texts = ("changes", "defaults", "warnings", "refusals")
-    PlanFile(tmp_path).add({**PLAN, **{key: [secret] for key in texts}, "removed_get": {"`a`": secret}})
+    projections = [{"column": "a", "expression": f"CAST('{secret}' AS string)"}]
+    plan = {**PLAN, **{key: [secret] for key in texts}, "removed_get": {"`a`": secret}}
+    PlanFile(tmp_path).add({**plan, "projections": projections})
     (model,) = json.loads((tmp_path / "sparkevolve_plan.json").read_text())["models"]
     assert [model[key] for key in texts] == [["https://host"]] * 4
     assert model["removed_get"] == {"`a`": "https://host"}
+    assert model["projections"] == [{"column": "a", "expression": "CAST('https://host' AS string)"}]
     assert "hunter2" not in (tmp_path / "sparkevolve_plan.md").read_text()
 
 

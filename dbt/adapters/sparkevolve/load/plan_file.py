@@ -86,7 +86,13 @@ def _cleaned(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return the texts of a plan without secrets: dbt cleans what it logs, and no file."""
     listed = {key: [clean(text) for text in plan[key]] for key in _TEXTS if key in plan}
     values = {path: clean(value) for path, value in plan.get("removed_get", {}).items()}
-    return listed | ({"removed_get": values} if values else {})
+    # A column may be padded with a default.
+    projections = [
+        {**projection, "expression": clean(projection["expression"])}
+        for projection in plan.get("projections", ())
+    ]
+    found = listed | ({"removed_get": values} if values else {})
+    return found | ({"projections": projections} if projections else {})
 
 
 def status_of(plan: Mapping[str, Any]) -> str:
