@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.history import (
     earlier_meanings,
     former_fields,
     former_names,
+    former_paths_inside,
     past_of,
     schema_changes,
     taken_names,
@@ -223,11 +224,19 @@ def test_what_names_have_meant_before(
         ([(f(1, "a", INT),), (f(2, "a", INT),)], []),
         (
             [(f(1, "a", INT),), (f(2, "a", INT), f(1, "b", INT)), (f(1, "a", INT), f(2, "b", INT))],
-            [FormerName("b", 1, frozenset({1}))],
+            [FormerName("a", 2, frozenset({1}), False), FormerName("b", 1, frozenset({1}))],
         ),
         (
             [(f(2, "a", INT),), (f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
-            [FormerName("b", 2, frozenset({1}))],
+            [FormerName("a", 1, frozenset({1}), False), FormerName("b", 2, frozenset({1}))],
+        ),
+        (
+            [
+                (f(1, "a", INT),),
+                (f(1, "b", INT), f(2, "a", INT)),
+                (f(1, "b", INT), f(2, "c", INT)),
+            ],
+            [FormerName("a", 1, frozenset({0})), FormerName("a", 2, frozenset({1}), False)],
         ),
         (
             [(f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
@@ -239,3 +248,17 @@ def test_what_names_have_meant_before(
 def test_former_names_tell_a_column(schemas: list[tuple[NestedField, ...]], found: list[FormerName]) -> None:
     known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
     assert former_names(known, known[-1]) == found
+
+
+def test_former_names_inside_of_columns_are_found_by_the_path_of_today() -> None:
+    def schema(number: int, *fields: NestedField) -> Schema:
+        return Schema(*fields, schema_id=number)
+
+    inner = struct(4, A=INT, gone=INT)
+    later = struct(4, b=INT)
+    schemas = [
+        schema(0, f(1, "old", array(2, inner)), f(3, "x", INT)),
+        schema(1, f(1, "s", array(2, later)), f(3, "y", INT)),
+    ]
+    assert former_paths_inside(schemas, schemas[1]) == {("s", "element", "a"): [("s", "element", "b")]}
+    assert former_paths_inside(schemas[1:], schemas[1]) == {}

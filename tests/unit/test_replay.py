@@ -182,6 +182,7 @@ def test_more_letters_of_a_key_stay() -> None:
             limit=limit,
             newest_only=False,
             known_only=False,
+            former={},
         )
 
     reason = (
@@ -216,13 +217,24 @@ def test_a_column_is_found_by_the_name_that_it_had_at_the_time_of_a_letter() -> 
         f"(lower(k) IN (lower('c')) OR lower(k) IN (lower('a')) AND {at} < 7 OR lower(k) IN (lower('b')) AND "
         f"{at} < 9)"
     )
-    (forgotten,) = replay.Column("c", text, ("c",), former=(("a", 7),), lapsed=("a",)).forgotten("(known)")
-    assert forgotten == (
-        "'`a`: `c` had this name, and nobody knows any more until when: give the value the name of today in "
-        "the payload, or leave it out'",
-        "exists(map_keys(map_filter(`sparkevolve_letter_values`, (k, v) -> v IS NOT NULL)), "
-        "k -> lower(k) IN (lower('a')) AND NOT (known))",
+
+
+def test_a_value_by_a_name_that_another_field_had_stays() -> None:
+    query = replay.read_back(
+        "`t_dlt`",
+        [replay.Column("b", StringType(), ("b",))],
+        key=[],
+        model="t",
+        conditions=[],
+        limit=None,
+        newest_only=False,
+        known_only=False,
+        former={"`a`": "`b` or `c`"},
     )
+    assert "path -> lower(path) IN (lower('`a`')))) > 0 THEN concat(array_join(" in query
+    assert "CASE lower(path) WHEN lower('`a`') THEN ' was the name of `b` or `c`' END" in query
+    what = "' for a time: give the value the name of today in the payload, or leave it out'"
+    assert query.count(what) == 1
 
 
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:

@@ -271,17 +271,17 @@ def renamed(other: Catalog, make_table: MakeTable) -> Table:
 
 def test_until_when_a_name_was_another_column_s(renamed: Table) -> None:
     """Not later than the old name is known to have been there, nor earlier than the new one is."""
-    assert names_until(renamed) == {"a": (2, 30_000, True)}
+    assert names_until(renamed) == [("a", 2, 30_000, True)]
     assert meanings_until(renamed) == {"a": (EarlierMeaning(("a",), 2, "`b`", True), 40_000)}
     # Between the last file that has the old name and the next one that is still there nobody knows.
     file_of(renamed, 2).unlink()
-    assert names_until(renamed) == {"a": (2, 20_000, False)}
+    assert names_until(renamed) == [("a", 2, 20_000, False)]
     for number in (0, 1):
         file_of(renamed, number).unlink()
     (snapshot,) = renamed.metadata.snapshots
     earlier = changed(renamed, snapshots=[snapshot.model_copy(update={"timestamp_ms": 19_000})])
-    assert names_until(earlier) == {"a": (2, 19_000, False)}
-    assert names_until(changed(renamed, snapshots=[])) == {"a": (2, 0, False)}
+    assert names_until(earlier) == [("a", 2, 19_000, False)]
+    assert names_until(changed(renamed, snapshots=[])) == [("a", 2, 0, False)]
     assert meanings_until(earlier)["a"][1] == 40_000
     # What came back later may have been something else in between.
     (schema_id, between), at = (0, 1), (15_000, 17_000, 19_000)
@@ -289,7 +289,30 @@ def test_until_when_a_name_was_another_column_s(renamed: Table) -> None:
         snapshot.model_copy(update={"timestamp_ms": ms, "schema_id": id_, "snapshot_id": ms})
         for ms, id_ in zip(at, (schema_id, between, schema_id), strict=True)
     ]
-    assert names_until(changed(renamed, snapshots=there_and_back)) == {"a": (2, 15_000, False)}
+    assert names_until(changed(renamed, snapshots=there_and_back)) == [("a", 2, 15_000, False)]
+
+
+def test_a_name_that_came_back_or_went_on_is_not_known_by_its_first_time(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    make_table(columns("id int, a int, n int"))
+    for old, new in (("a", "b"), ("b", "a"), ("a", "b"), ("n", "m"), ("m", "k")):
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column(old, new)
+    table = other.load_table("db.t")
+    # What had the name once more had another one in between.
+    assert [(use.name, use.field_id, use.is_exact) for use in names_until(table)] == [
+        ("a", 2, False),
+        ("n", 3, True),
+        ("m", 3, True),
+    ]
+    for old, new in (("k", "kept"), ("b", "k"), ("k", "end")):
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column(old, new)
+    found = {(use.name, use.field_id): use for use in names_until(other.load_table("db.t"))}
+    # Two have had it by turns.
+    assert found["k", 3].is_exact
+    assert found["k", 2] == ("k", 2, 0, False)
 
 
 def test_since_when_all_schemas_are_known(renamed: Table) -> None:

@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -577,26 +578,36 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     assert f"{scenario.relation()} {reason}" in run.message + run.log
 
 
+def written_by_hand(scenario: Scenario) -> Callable[..., None]:
+    """Make the table of dead letters, and return what writes one of now."""
+    texts = ("messageId", "payload", "failureReason", "modelName", "invocationId")
+    columns = ", ".join(f"{name} string" for name in texts)
+    scenario.sql(f"create table {scenario.relation('t_dlt')} ({columns}, loadedAt timestamp) using iceberg")
+
+    def write(number: int, **found: Any) -> None:
+        payload = base64.b64encode(json.dumps({"id": number, **found}).encode()).decode()
+        values = f"'{number}', '{payload}', '', 't', '', now()"
+        scenario.sql(f"insert into {scenario.relation('t_dlt')} values ({values})")
+
+    return write
+
+
+def with_values(scenario: Scenario) -> dict[int, dict[str, Any]]:
+    """Return the rows by id, without the columns that are NULL in them."""
+    found = scenario.table().scan().to_arrow().sort_by("id").to_pylist()
+    return {row.pop("id"): {name: value for name, value in row.items() if value is not None} for row in found}
+
+
 def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None:
     """Another column, which has another name now or is gone; or bytes, whose Base64 is a text."""
     scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
     scenario.sql(f"create table {scenario.relation()} (id int, a string, b string, c binary) using iceberg")
     more = "d int, e int, g int, s struct<x:int>"
     scenario.sql(f"alter table {scenario.relation()} add columns ({more})")
-    texts = ("messageId", "payload", "failureReason", "modelName", "invocationId")
-    columns = ", ".join(f"{name} string" for name in texts)
-    scenario.sql(f"create table {scenario.relation('t_dlt')} ({columns}, loadedAt timestamp) using iceberg")
+    write = written_by_hand(scenario)
 
     def rows() -> dict[int, dict[str, Any]]:
-        found = scenario.table().scan().to_arrow().sort_by("id").to_pylist()
-        return {
-            row.pop("id"): {name: value for name, value in row.items() if value is not None} for row in found
-        }
-
-    def write(number: int, **found: Any) -> None:
-        payload = base64.b64encode(json.dumps({"id": number, **found}).encode()).decode()
-        values = f"'{number}', '{payload}', '', 't', '', now()"
-        scenario.sql(f"insert into {scenario.relation('t_dlt')} values ({values})")
+        return with_values(scenario)
 
     write(1, a="old a")
     write(2, b="text")
@@ -678,11 +689,48 @@ def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None
     for entry in scenario.table().metadata.metadata_log:
         Path(urlparse(entry.metadata_file).path).unlink()
     forgotten = (
-        "`g`: `h` had this name, and nobody knows any more until when: give the value the name of today in "
-        "the payload, or leave it out"
+        "`g` was the name of `h` for a time: give the value the name of today in the payload, or leave it out"
     )
     assert f"1 stays: {forgotten}\n" in replay(scenario, **chosen)
     assert 12 not in rows()
+
+
+def test_values_by_names_that_several_had_or_one_had_again(scenario: Scenario) -> None:
+    """None goes into two columns, and where a run leaves out what has no place, none is that may have one."""
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    scenario.sql(
+        f"create table {scenario.relation()} (id int, a string, f string, s struct<x:string>) using iceberg"
+    )
+    write = written_by_hand(scenario)
+
+    def rename(old: str, new: str) -> None:
+        scenario.sql(f"alter table {scenario.relation()} rename column {old} to {new}")
+
+    write(1, a="b", other="left out")
+    write(2, s={"x": "y", "z": "left out"})
+    write(3, f="g")
+    rename("a", "b")
+    rename("s.x", "y")
+    rename("f", "g")
+    write(4, f="of no column")
+    scenario.sql(f"alter table {scenario.relation()} add column a string")
+    write(5, a="c")
+    rename("a", "c")
+    rename("g", "f")
+    write(6, f="g")
+    rename("f", "g")
+    renames = {"a": "c", "s.x": "s.y"}
+    config = {**ROUTED, "incremental_strategy": "merge", "column_renames": renames}
+    scenario.model("select 1 as id", **config, on_schema_change="ignore")
+    assert "2 dead letters of" in replay(scenario)
+    assert with_values(scenario) == {1: {"b": "b"}, 3: {"g": "g"}}
+    what = "for a time: give the value the name of today in the payload, or leave it out"
+    assert {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)} == {
+        2: f"`s`.`x` was the name of `s`.`y` {what}",
+        4: f"`f` was the name of `g` {what}",
+        5: f"`a` was the name of `c` {what}",
+        6: f"`f` was the name of `g` {what}",
+    }
 
 
 def test_rows_are_padded_with_defaults_that_stay_in_a_frozen_schema(

@@ -48,17 +48,19 @@ class EarlierMeaning:
 
 @dataclass(frozen=True)
 class FormerName:
-    """A name that a column of a table had, and no longer has, and that no other one had until then.
+    """A name that a column of a table had, and no longer has.
 
     Attributes:
         name: the name, folded.
         field_id: the column.
         schema_ids: the schemas in which it had the name.
+        is_first: whether no other column had it until the last one of these.
     """
 
     name: str
     field_id: int
     schema_ids: frozenset[int]
+    is_first: bool = True
 
 
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
@@ -222,25 +224,54 @@ def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[str, Ea
 
 
 def former_names(schemas: Iterable[Schema], current: Schema) -> list[FormerName]:
-    """Return the names that the columns of a table have had, where they tell the column.
+    """Return the names that the columns of a table have had before.
 
     Args:
         schemas: all that the table has had.
         current: the one that it has.
     """
     now = {f.field_id: fold(f.name) for f in current.fields}
+    found = []
+    for name, by_id in columns_named(schemas).items():
+        first = min(by_id, key=lambda field_id: min(by_id[field_id]))
+        others = [n for field_id, ids in by_id.items() if field_id != first for n in ids]
+        is_alone = all(n > max(by_id[first]) for n in others)
+        found += [
+            FormerName(name, field_id, frozenset(ids), field_id == first and is_alone)
+            for field_id, ids in by_id.items()
+            if now.get(field_id, name) != name
+        ]
+    return found
+
+
+def former_paths_inside(schemas: Iterable[Schema], current: Schema) -> dict[Path, list[Path]]:
+    """Return which fields inside of columns have had another name, by the folded path of today to that.
+
+    Args:
+        schemas: all that the table has had.
+        current: the one that it has.
+    """
+    now = {field_id: path for field_id, (path, _) in _fields(current)}
+    found: dict[Path, list[Path]] = {}
+    for schema in schemas:
+        ids = {path: field_id for field_id, (path, _) in _fields(schema)}
+        for field_id, (path, f) in _fields(schema):
+            parent = now.get(ids[path[:-1]]) if len(path) > 1 else None
+            if parent is None or field_id not in now or fold(now[field_id][-1]) == fold(f.name):
+                continue
+            known = found.setdefault((*map(fold, parent), fold(f.name)), [])
+            if now[field_id] not in known:
+                known.append(now[field_id])
+    return found
+
+
+def columns_named(schemas: Iterable[Schema]) -> dict[str, dict[int, set[int]]]:
+    """Return the columns that had a name, by the name, folded: their ids, and those of the schemas."""
     had: dict[str, dict[int, set[int]]] = {}
     for schema in schemas:
         for f in schema.fields:
             had.setdefault(fold(f.name), {}).setdefault(f.field_id, set()).add(schema.schema_id)
-    found = []
-    for name, by_id in had.items():
-        first = min(by_id, key=lambda field_id: min(by_id[field_id]))
-        others = [n for field_id, ids in by_id.items() if field_id != first for n in ids]
-        is_alone = all(n > max(by_id[first]) for n in others)
-        if first in now and now[first] != name and is_alone:
-            found.append(FormerName(name, first, frozenset(by_id[first])))
-    return found
+    return had
 
 
 def _schema_id(schema: Schema) -> int:

@@ -157,22 +157,29 @@ class NameUse(NamedTuple):
     """A name that a column had before.
 
     Attributes:
+        name: the name, in lower case.
         field_id: the column's id.
         until_ms: until when it is known to have had the name, in milliseconds since the epoch: a value that
-            was written down by the name before that is the column's.
-        is_exact: whether it had another one from then on, and not only later.
+            was written down by the name before that is the column's. 0 if it is not known of any time.
+        is_exact: whether it never had the name from then on, and not only nobody knows.
     """
 
+    name: str
     field_id: int
-    until_ms: int
-    is_exact: bool
+    until_ms: int = 0
+    is_exact: bool = False
 
 
-def names_until(table: Table) -> dict[str, NameUse]:
-    """Return what is known of the names that columns had before, by the name in lower case."""
+def names_until(table: Table) -> list[NameUse]:
+    """Return what is known of the names that columns had before."""
     found = former_names(table.metadata.schemas, table.schema())
     sightings = _sightings(table) if found else []
-    return {n.name: NameUse(n.field_id, *_known_until(table, sightings, n.schema_ids)) for n in found}
+    return [
+        NameUse(n.name, n.field_id, *_known_until(table, sightings, n.schema_ids))
+        if n.is_first
+        else NameUse(n.name, n.field_id)
+        for n in found
+    ]
 
 
 def complete_since(table: Table) -> int:
@@ -187,10 +194,11 @@ def complete_since(table: Table) -> int:
 
 
 def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> tuple[int, bool]:
-    """Return until when some schemas were the current ones the first time, and whether that is exact."""
-    for sighting, following in pairwise(sightings):
+    """Return until when some schemas were the current ones the first time, and whether that is all of it."""
+    for place, (sighting, following) in enumerate(pairwise(sightings)):
         if sighting.schema_id in schema_ids and following.schema_id not in schema_ids:
-            return (following.at_ms, True) if following.follows else (sighting.at_ms, False)
+            come_back = any(later.schema_id in schema_ids for later in sightings[place + 1 :])
+            return (following.at_ms, not come_back) if following.follows else (sighting.at_ms, False)
     known = 0
     for snapshot in sorted(table.metadata.snapshots, key=lambda s: s.timestamp_ms):
         if snapshot.schema_id in schema_ids:

@@ -19,8 +19,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant, is_widening, spark_type
@@ -29,11 +28,11 @@ from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost
 from dbt.adapters.sparkevolve.iceberg.row_counts import inserting_since
-from dbt.adapters.sparkevolve.iceberg.schema_history import complete_since, meanings_until, names_until
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import letters_relation, loaded_letters
+from dbt.adapters.sparkevolve.load.letter_names import letter_names
 from dbt.adapters.sparkevolve.load.letters import one_line
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
@@ -44,7 +43,6 @@ from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strate
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
 from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN, Compared
-from dbt.adapters.sparkevolve.times import iso_of
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
@@ -329,40 +327,19 @@ class Replay:
 
     def _judge(self, table: LoadedTable) -> "_Judged":
         schema = table.schema()
-        # Of a column that was retired and replaced, the one that has its name now is what the model returns.
-        taken = {fold(f.name) for f in schema.fields}
-        renames = self._settings.column_renames.items()
-        renamed = {fold(new): old for old, new in renames if "." not in old and fold(old) not in taken}
+        names = letter_names(table, self._settings.column_renames, self._padded)
         key = set(map(fold, self._settings.unique_key))
-        meanings, former, complete = meanings_until(table), names_until(table), complete_since(table)
-        columns = [
-            replay.Column(
-                f.name,
-                f.field_type,
-                (f.name, *filter(None, [renamed.get(fold(f.name))])),
-                self._padded(f),
-                _meaning(f.name, meanings.get(f.name), complete),
-                former[fold(f.name)].until_ms * 1000 if fold(f.name) in former else None,
-                tuple((n, use.until_ms * 1000) for n, use in former.items() if use.field_id == f.field_id),
-                # What has the name now says more, see its meaning.
-                tuple(
-                    name
-                    for name, use in former.items()
-                    if use.field_id == f.field_id and not use.is_exact and name not in taken
-                ),
-            )
-            for f in schema.fields
-        ]
         staged = self._stage(
             replay.read_back(
                 str(self._letters),
-                columns,
-                key=[column for column in columns if self._is_keyed and fold(column.name) in key],
+                names.columns,
+                key=[column for column in names.columns if self._is_keyed and fold(column.name) in key],
                 model=self._model_name,
                 conditions=self._arguments.conditions,
                 limit=self._arguments.limit,
                 newest_only=self._is_keyed and not self._arguments.overwrite,
                 known_only=not self._leaves_out,
+                former=names.former,
             ),
             schema,
         )
@@ -711,42 +688,6 @@ class _Judged:
     def count(self, ids: Iterable[str]) -> str:
         """Return the query of how many rows letters have."""
         return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
-
-
-def _meaning(name: str, known: tuple[EarlierMeaning, int] | None, complete_ms: int) -> tuple[str, int] | None:
-    """Return why a letter from before a time stays, and the time in microseconds since the epoch.
-
-    Args:
-        name: the column.
-        known: what its name, or one in it, has meant before, and until when; None if it is not known to have.
-        complete_ms: since when all schemas of the table are known.
-    """
-    if known is None or known[1] < complete_ms:
-        reason = (
-            f"{path_text((name,))}: which column had this name when this was written, before "
-            f"{iso_of(complete_ms)}, is not known any more, as the table's older schemas have expired: if it "
-            "is the one that has it now, set `loadedAt` to a later time"
-        )
-        return (reason, complete_ms * 1000) if complete_ms else None
-    meaning, until_ms = known
-    name, until = path_text(meaning.path), iso_of(until_ms) or ""
-    if meaning.is_called:
-        what = (
-            f"it was what is {meaning.is_called} now: give the value that name in the payload, or, if it is "
-            "meant for the new one, set `loadedAt` to a later time"
-        )
-    elif meaning.was_other:
-        what = (
-            "another column had this name, which was dropped: leave the value out of the payload, or, if it "
-            "is meant for the one that has the name now, set `loadedAt` to a later time"
-        )
-    else:
-        what = (
-            "it had another type, and JSON does not tell bytes from text: put into the payload what it is to "
-            "be (of bytes the Base64), and set `loadedAt` to a later time"
-        )
-    reason = f"{name}: when this was written, before {until}, {what}"
-    return reason, until_ms * 1000
 
 
 def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:

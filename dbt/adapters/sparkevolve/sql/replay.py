@@ -1,7 +1,7 @@
 """The text of what reads dead letters back as rows of their table, and of what removes those that went in."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyiceberg.types import (
@@ -115,7 +115,6 @@ class Column:
             microseconds since the epoch; None if the name has always meant the same.
         since: from when on a letter's value by its names is its own, likewise; None for always.
         former: other names, and until when a letter's value by each is its own.
-        lapsed: those of them of which nobody knows whether it was not its own for longer.
     """
 
     name: str
@@ -125,7 +124,6 @@ class Column:
     meaning: tuple[str, int] | None = None
     since: int | None = None
     former: tuple[tuple[str, int], ...] = ()
-    lapsed: tuple[str, ...] = ()
 
     def is_named(self, key: str) -> str:
         """Return the condition that a letter has the column by a name."""
@@ -196,24 +194,6 @@ class Column:
         reason, until_micros = self.meaning
         return reason, f"{self._text} IS NOT NULL AND unix_micros(`loadedAt`) < {until_micros}"
 
-    def forgotten(self, is_known: str) -> list[tuple[str, str]]:
-        """Return the SQL of why a letter has a value that may be its own, and the conditions of that.
-
-        Args:
-            is_known: the condition that ``k`` is the name of some column.
-        """
-        return [
-            (
-                string_literal(
-                    f"{path_text((name,))}: {path_text((self.name,))} had this name, and nobody knows any "
-                    "more until when: give the value the name of today in the payload, or leave it out"
-                ),
-                f"exists(map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL)), "
-                f"k -> {payloads.is_one_of('k', [name])} AND NOT {is_known})",
-            )
-            for name in self.lapsed
-        ]
-
     @property
     def uncertain(self) -> tuple[str, str] | None:
         """Why the text of a number in it is not known, and the condition of that; None if it always is."""
@@ -253,6 +233,7 @@ def read_back(
     limit: int | None,
     newest_only: bool,
     known_only: bool,
+    former: Mapping[str, str],
 ) -> str:
     """Return the query of letters as rows of their table, with the columns ``LETTER`` and so on.
 
@@ -265,6 +246,7 @@ def read_back(
         limit: see ``is_within``; None for all of them.
         newest_only: whether a letter is left where it is if another one of its key is newer.
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
+        former: paths, in any case, by which such a value may be another field's, and what that is called now.
     """
     always = [column for column in columns if column.since is None and not column.former]
     named = [payloads.is_one_of("k", [key for column in always for key in column.keys])] if always else []
@@ -272,7 +254,8 @@ def read_back(
     is_known = named[0] if len(named) == 1 else f"({' OR '.join(named)})"
     others = f"map_keys(map_filter({quote(_VALUES)}, (k, v) -> v IS NOT NULL AND NOT {is_known}))"
     paths = [f"transform({others}, k -> {payloads.path_of('k')})"]
-    unknown = _listed([*paths, *(found for found in (column.unknown for column in columns) if found)])
+    unplaced = [*paths, *(found for found in (column.unknown for column in columns) if found)]
+    unknown = _listed(unplaced)
     repeated = _listed([column.repeated for column in columns])
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
@@ -283,9 +266,10 @@ def read_back(
         cases.append((string_literal(NO_TIME), "`loadedAt` IS NULL"))
         cases.append((string_literal(TOO_MANY), f"{quote(_ROWS)} > {MOST_TOGETHER}"))
         cases.append((string_literal(OTHER_COLUMNS), f"NOT {quote(_ALIKE)}"))
+    if former:
+        cases.append(_renamed(unplaced, former))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
-    cases += [case for column in columns for case in column.forgotten(is_known)]
     cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
     found = [
         *(c.outdated for c in columns),
@@ -384,6 +368,24 @@ def _lacks_key(column: Column) -> str:
     if column.since is None:
         return reason
     return f"{reason}; if its value by that name is meant, set the letter's `loadedAt` to a later time"
+
+
+def _renamed(lists: Sequence[str], names: Mapping[str, str]) -> tuple[str, str]:
+    """Return the SQL of why a letter has values that may be other fields', and the condition of that.
+
+    Args:
+        lists: the SQL of the lists of the paths of values that the table has no place for.
+        names: which of these had been those of other fields, and what these are called now.
+    """
+    old = ", ".join(f"lower({string_literal(path)})" for path in names)
+    found = f"filter(concat({', '.join(lists)}), path -> lower(path) IN ({old}))"
+    now = " ".join(
+        f"WHEN lower({string_literal(path)}) THEN {string_literal(f' was the name of {new}')}"
+        for path, new in names.items()
+    )
+    named = f"transform({found}, path -> concat(path, CASE lower(path) {now} END))"
+    what = " for a time: give the value the name of today in the payload, or leave it out"
+    return f"concat({_listed([named])}, {string_literal(what)})", f"size({found}) > 0"
 
 
 def _listed(lists: Sequence[str]) -> str:

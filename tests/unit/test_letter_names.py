@@ -1,0 +1,34 @@
+"""Which columns the values of dead letters are of."""
+
+from pyiceberg.catalog import Catalog
+
+from dbt.adapters.sparkevolve.load.letter_names import letter_names
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import columns
+
+
+def test_a_name_is_one_column_s_at_any_time(other: Catalog, make_table: MakeTable) -> None:
+    """What `column_renames` says of a name is no longer so simple once two columns have had it."""
+    make_table(columns("id int, a int, n int"))
+    with other.load_table("db.t").update_schema() as update:
+        update.rename_column("a", "b")
+        update.rename_column("n", "m")
+    with other.load_table("db.t").update_schema() as update:
+        update.add_column("a", columns("x int").fields[0].field_type)
+    with other.load_table("db.t").update_schema() as update:
+        update.rename_column("a", "c")
+    found = letter_names(other.load_table("db.t"), {"a": "c", "n": "m"}, lambda f: None)
+    by_name = {column.name: column for column in found.columns}
+    assert {name: column.keys for name, column in by_name.items()} == {
+        "id": ("id",),
+        "b": ("b",),
+        "m": ("m", "n"),
+        "c": ("c",),
+    }
+    assert {name: [old for old, _ in column.former] for name, column in by_name.items()} == {
+        "id": [],
+        "b": ["a"],
+        "m": ["n"],
+        "c": [],
+    }
+    assert found.former == {"`a`": "`c`"}
