@@ -44,12 +44,14 @@
 
 
 {# What matters of a table: its `fields`, numbered, `identifiers` (ids), `partitions` (as Spark describes them), its
-   `properties` and `location`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`. #}
+   `properties` and `location`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`.
+   The refs come first: of a column that somebody adds and fills meanwhile either the values are after the base, so that all
+   begins again, or the column is among the fields. #}
 {% macro read_table(relation) %}
   {% do sparkevolve.run_statement('refresh table ' ~ relation) %}
+  {% set refs = sparkevolve.read_refs(relation) %}
   {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
   {% set ddl = sparkevolve.read_ddl(sparkevolve.rows('show create table ' ~ relation)[0][0], fields) %}
-  {% set refs = sparkevolve.read_refs(relation) %}
   {% set main = refs.get('main', {}) %}
   {% do return({
     'relation': relation, 'fields': fields, 'identifiers': sparkevolve.identifier_ids(fields, ddl.properties),

@@ -65,6 +65,29 @@ def test_the_ddl_tells_what_is_not_null_and_how_the_table_is_partitioned() -> No
     assert ids == [listed[0]["id"], listed[1]["type"]["fields"][0]["id"]]
 
 
+@pytest.mark.parametrize("asked_before", range(4))
+def test_a_column_that_comes_while_a_table_is_read_is_read_or_is_after_the_base(asked_before: int) -> None:
+    """One that is neither would be NULL in rows that are to keep what the others have."""
+    asked: list[str] = []
+
+    def rows(sql: str) -> list[tuple[str | None, ...]]:
+        has_come = len(asked) >= asked_before
+        asked.append(sql)
+        if sql.startswith("describe query"):
+            return [("id", "int", None), *([("c", "int", None)] if has_come else [])]
+        if sql.startswith("show create table"):
+            column = ",\n  c INT" if has_come else ""
+            return [(f"CREATE TABLE lake.db.t (\n  id INT{column})\nUSING iceberg\nLOCATION 'x'\n",)]
+        return [("main", "BRANCH", "2" if has_come else "1", "0", "lake")]
+
+    macros = PackageMacros({"statement": lambda name, caller: ""})
+    vars(macros)["rows"] = rows
+    table = macros.read_table("db.t")
+    assert len(asked) == 3
+    names = [field["name"] for field in table["fields"]]
+    assert names == ["id", "c"] or table["base"] == "1"
+
+
 def test_a_text_that_cannot_be_gone_along_leaves_columns_optional() -> None:
     listed = fields()
     ddl = PURE.read_ddl(DDL.replace("`a b.c` STRUCT<x", "`a b.c` STRUCT<w"), listed)

@@ -246,6 +246,25 @@ def test_another_writer_who_is_faster_is_not_overwritten(
     assert list(table.table().metadata.refs) == ["main"]
 
 
+def test_values_of_a_column_that_comes_while_the_table_is_read_are_kept(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.model("select 2 as id, 'c' as b", **ADDS, removed_columns="keep")
+    happened: list[None] = []
+
+    def intrude(send: Callable[[], Any]) -> Any:
+        if not happened:
+            happened.append(None)
+            table.sql(f"alter table {table.relation()} add column theirs int")
+            table.sql(f"update {table.relation()} set theirs = 7")
+        return send()
+
+    instead(monkeypatch, "show create table", intrude)
+    table.run()
+    assert happened
+    assert table.rows() == [(1, "a", 7), (2, "c", 7)]
+
+
 def test_rows_of_other_partitions_stay_when_the_session_overwrites_all(
     table: Scenario, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
