@@ -348,6 +348,7 @@
     {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
     {% do sparkevolve.check_session(table, settings, on_branch) %}
     {% do sparkevolve.check_table(table, settings, on_branch) %}
+    {% do sparkevolve.check_partitionings(table, settings, on_branch) %}
     {% do sparkevolve.end_replacement(target, table.properties) %}
     {% do sparkevolve.drop_old_branches(table) %}
     {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}

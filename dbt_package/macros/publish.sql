@@ -31,6 +31,7 @@
   {% endfor %}
   {% do sparkevolve.reset_overwrite_mode(mode_before) %}
   {% if not load.on_branch %}
+    {% do sparkevolve.check_overwritten(load) %}
     {% do return('done') %}
   {% endif %}
   {% do sparkevolve.check_audits_after(load, written) %}
@@ -294,10 +295,62 @@
     {% do exceptions.raise_compiler_error(
       'The batch of ' ~ load.target ~ ' was not published: the table has files from before its partitioning was changed, '
       ~ 'which an overwrite of partitions leaves in place, so their rows would be there beside the new ones. The rows of '
-      ~ "the table are as they were. Rewrite the files: `CALL … system.rewrite_data_files(table => '" ~ load.target
-      ~ "', options => map('rewrite-all', 'true'))`, or use another strategy."
+      ~ 'the table are as they were. ' ~ sparkevolve.rewrite_hint(load.target)
     ) %}
   {% endif %}
+{% endmacro %}
+
+
+{# The same where no branch is between: files of two partitionings are seen before anything is written, and of a table that
+   has none yet of its new one the INSERT tells which that is. #}
+{% macro check_partitionings(table, settings, on_branch) %}
+  {% if on_branch or sparkevolve.overwrite_mode(settings) != 'DYNAMIC' or table.base is none %}
+    {% do return('') %}
+  {% endif %}
+  {% if sparkevolve.rows('select cast(spec_id as string) from ' ~ table.relation ~ '.files group by spec_id') | length > 1 %}
+    {% do exceptions.raise_compiler_error(
+      table.relation ~ ' cannot be overwritten with `publish: direct`: it has files from before its partitioning was '
+      ~ 'changed, which an overwrite of partitions leaves in place, so their rows would be there beside the new ones. '
+      ~ 'Nothing was written. ' ~ sparkevolve.rewrite_hint(table.relation)
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro check_overwritten(load) %}
+  {% if sparkevolve.overwrite_mode(load.settings) != 'DYNAMIC' or load.table.base is none %}
+    {% do return('') %}
+  {% endif %}
+  {% set written, older = [], [] %}
+  {% set before = load.target ~ '.files version as of ' ~ load.table.base %}
+  {% for row in sparkevolve.rows(
+    'select cast(spec_id as string) from ' ~ load.target ~ '.files where content = 0 and file_path not in (select file_path '
+    ~ 'from ' ~ before ~ ') group by spec_id'
+  ) %}
+    {% do written.append(row[0]) %}
+  {% endfor %}
+  {% for row in sparkevolve.rows('select cast(spec_id as string) from ' ~ before ~ ' group by spec_id')
+        if written and row[0] not in written %}
+    {% do older.append(row[0]) %}
+  {% endfor %}
+  {% if older %}
+    {% do sparkevolve.drop_staged(load.staged) %}
+    {% do exceptions.raise_compiler_error(
+      'The batch of ' ~ load.target ~ ' was written, and its rows are visible beside those that they were to replace: the '
+      ~ 'table has files from before its partitioning was changed, which an overwrite of partitions leaves in place. '
+      ~ 'Take the batch away: `CALL ' ~ sparkevolve.quote(load.table.refs.main.catalog)
+      ~ ".system.rollback_to_snapshot('" ~ load.target ~ "', " ~ load.table.base ~ ')`. '
+      ~ sparkevolve.rewrite_hint(load.target)
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro rewrite_hint(table) %}
+  {% do return(
+    "Rewrite the files: `CALL … system.rewrite_data_files(table => '" ~ table
+    ~ "', options => map('rewrite-all', 'true'))`, or use another strategy."
+  ) %}
 {% endmacro %}
 
 

@@ -121,6 +121,17 @@ def test_partitions_of_an_older_spec_are_not_left_beside_the_new_rows(project: S
     run = project.fail("--select", "parts")
     assert "the table has files from before its partitioning was changed" in run.message
     assert project.rows("parts") == before
+    # Without a branch it is seen at once if files of both are there, and else told after.
+    project.model("select 4 as id, 2 as p", "parts", **config, partition_by="bucket(2, p)", publish="direct")
+    run = project.fail("--select", "parts")
+    assert "its rows are visible beside those that they were to replace" in run.message
+    assert project.rows("parts") == [*before, (4, 2)]
+    undo = run.message.partition("Take the batch away: `")[2].partition("`. ")[0]
+    run = project.fail("--select", "parts")
+    assert "it has files from before its partitioning was changed" in run.message
+    assert "Nothing was written." in run.message
+    project.sql(undo)
+    assert project.rows("parts") == before
     assert list(project.table("parts").metadata.refs) == ["main"]
     project.sql(
         f"call lake.system.rewrite_data_files(table => '{project.schema}.parts', "
