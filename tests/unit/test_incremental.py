@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     DetectionError,
     EvolutionRefusedError,
+    NotIcebergError,
     NotOnBranchError,
     PublishConflictError,
     RepeatedKeyError,
@@ -1275,6 +1276,11 @@ def test_a_query_whose_types_cannot_be_told_is_refused(run: Run) -> None:
 # What is there now, by name
 
 SHOWN = "show {} in `lake`.`db` like '{}'"
+DESCRIBED = "describe table extended `lake`.`db`.`n`"
+# Its column has the name of the fact.
+PARQUET = [["Provider", "iceberg", None], ["", "", ""], ["Provider", "parquet", ""], ["Owner", "me", ""]]
+UNKNOWN = DbtRuntimeError("[TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`db`.`n` cannot be found.")
+TO_SPARK = [["id", "int", None], ["", "", ""], ["Provider", "iceberg", ""], ["Owner", "me", ""]]
 
 
 @pytest.mark.parametrize(
@@ -1282,10 +1288,12 @@ SHOWN = "show {} in `lake`.`db` like '{}'"
     [
         (True, [[["db", "n", False]]], ["views"], "view"),
         # Of a view that another writer has replaced or dropped.
-        (True, [[], [["db", "n", False]]], ["views", "tables"], "table"),
+        (True, [[], [["db", "n", False]], PARQUET], ["views", "tables", None], "table"),
         (True, [[], []], ["views", "tables"], None),
         (False, [[["db", "n", False]]], ["views"], "view"),
-        (False, [[], [["db", "n", False]]], ["views", "tables"], "table"),
+        (False, [[], [["db", "n", False]], PARQUET], ["views", "tables", None], "table"),
+        # A table of Hive's, in a catalog that can only list it.
+        (False, [[], [["db", "n", False]], UNKNOWN], ["views", "tables", None], "table"),
         # A temporary view, and a name that the pattern fits as well.
         (False, [[["", "n", True]], [["db", "N", False]]], ["views", "tables"], None),
         # A catalog without views.
@@ -1293,14 +1301,43 @@ SHOWN = "show {} in `lake`.`db` like '{}'"
     ],
 )
 def test_what_there_is_under_a_name(
-    run: Run, was_view: bool, answers: list[Answer], sent: list[str], found: str | None
+    run: Run, was_view: bool, answers: list[Answer], sent: list[str | None], found: str | None
 ) -> None:
     run.spark.answers = answers
     now, table = Listing(Catalogs([run.catalog]), run.spark).relation_now(relation("n"), was_view=was_view)
-    assert run.spark.sent == [SHOWN.format(kind, "n") for kind in sent]
+    assert run.spark.sent == [SHOWN.format(kind, "n") if kind else DESCRIBED for kind in sent]
     assert table is None
     assert (str(now.type) if now is not None else None) == found
     assert now is None or (str(now) == "`lake`.`db`.`n`" and now.is_iceberg is False)
+
+
+def test_a_table_that_is_iceberg_to_spark_alone_is_none_of_another_format(run: Run) -> None:
+    run.spark.answers = [[], [["db", "n", False]], TO_SPARK]
+    with pytest.raises(NotIcebergError, match="name another catalog than the one that Spark uses"):
+        Listing(Catalogs([run.catalog]), run.spark).relation_now(relation("n"), was_view=False)
+
+
+def test_a_table_of_which_spark_does_not_tell_the_format_is_none_of_another_one(run: Run) -> None:
+    run.spark.answers = [[], [["db", "n", False]], DbtRuntimeError("Connection reset")]
+    with pytest.raises(DbtRuntimeError, match="Connection reset"):
+        Listing(Catalogs([run.catalog]), run.spark).relation_now(relation("n"), was_view=False)
+
+
+def test_a_table_that_is_made_at_this_moment_is_found(
+    run: Run, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_table(columns("id int"))
+    find, looks = run.catalog.find, [None]
+
+    def find_later(it: Any) -> Any:
+        return looks.pop() if looks else find(it)
+
+    monkeypatch.setattr(run.catalog, "find", find_later)
+    run.spark.answers = [[], [["db", TARGET.identifier, False]], TO_SPARK]
+    now, table = Listing(Catalogs([run.catalog]), run.spark).relation_now(TARGET, was_view=False)
+    assert now is not None
+    assert now.is_iceberg
+    assert table is not None
 
 
 def test_an_iceberg_table_is_found_without_a_statement(run: Run, make_table: MakeTable) -> None:

@@ -12,7 +12,7 @@ from dbt.adapters.sparkevolve.errors import SameTableError, SchemaNameError, Unr
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
-from dbt.adapters.sparkevolve.messages import has_nothing_to_list
+from dbt.adapters.sparkevolve.messages import has_nothing_to_list, is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, namespace, schema_name, schema_problem
 from dbt.adapters.sparkevolve.spark.interface import Spark
 
@@ -59,6 +59,10 @@ class Listing:
         Args:
             relation: the name.
             was_view: whether it is likely to be a view, for which is looked first then.
+
+        Raises:
+            NotIcebergError: it is an Iceberg table to Spark, and PyIceberg does not find it: they do not use
+                one catalog. As one of another format, it would be dropped by a node that replaces those.
         """
         view = relation.replace(type=RelationType.View, is_iceberg=False)
         if was_view and self._is_shown("views", relation):
@@ -74,9 +78,23 @@ class Listing:
             return (None, None) if catalog.is_unfilled_table(table) else (iceberg, table)
         if not was_view and self._is_shown("views", relation):
             return view, None
-        if self._is_shown("tables", relation):
-            return relation.replace(type=RelationType.Table, is_iceberg=False), None
-        return None, None
+        if not self._is_shown("tables", relation):
+            return None, None
+        if self._catalogs.has(relation.database) and self._is_iceberg_to_spark(relation):
+            # Another writer may have made it just now.
+            return iceberg, catalog.load(relation)
+        return relation.replace(type=RelationType.Table, is_iceberg=False), None
+
+    def _is_iceberg_to_spark(self, relation: BaseRelation) -> bool:
+        try:
+            rows = self._spark.rows(f"describe table extended {relation}")
+        except DbtRuntimeError as exc:
+            if is_relation_not_found(str(exc)):
+                return False  # such as a table of Hive's in a catalog that can only list it
+            raise
+        # The columns come first, and may have any name.
+        found = next((str(row[1]) for row in reversed(rows) if str(row[0]) == "Provider"), "")
+        return found.lower() == "iceberg"
 
     def _is_shown(self, kind: str, relation: BaseRelation) -> bool:
         # In Spark's patterns `*` and `|` have a meaning, and else those of regular expressions.
