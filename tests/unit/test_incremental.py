@@ -1379,5 +1379,11 @@ def test_rows_that_are_there_are_no_failure_though_nothing_can_be_told_of_them(
     assert run.runner.publish(load, is_last=True)
     made = Run(run.catalog)
     assert made.runner.note_made(TARGET, "the model") == []
+    assert made.runner.note_made(relation("n"), "the model") == [
+        "`lake`.`db`.`n` was built by Spark, and PyIceberg does not find it in the catalog `lake`. Unless it "
+        "has been dropped or renamed since, as by a post-hook, `catalog_properties` of the profile name "
+        "another catalog than the one that Spark uses (`dbt debug` tells): then it is in Spark's, and the "
+        "next run does not replace it."
+    ]
     for rows, text in ((None, "OK"), (3, "OK 3 rows")):
         assert str(made.runner.response(TARGET, AdapterResponse("OK"), rows=rows)) == text

@@ -446,19 +446,25 @@ class LoadRunner:
             source: what its rows are from, in words; empty if nobody is to be told what it has no more.
 
         Returns:
-            what to warn of: the columns that the table had before and has not now.
+            what to warn of: the columns that the table had before and has not now, or that PyIceberg does
+            not find what Spark has just made.
         """
         node = self._node
         if node.load is not None:
             return []
         try:
-            table = self._catalog.find_readable(relation)
+            table = self._catalog.find(relation)
         except Exception as exc:
             # The rows are there, whatever can be told of them.
             logger.debug(f"What was loaded into {relation} is not known: {exc}")
             return []
         if table is None:
-            return []
+            return [
+                f"{relation} was built by Spark, and PyIceberg does not find it in the catalog "
+                f"`{self._catalog.name}`. Unless it has been dropped or renamed since, as by a post-hook, "
+                f"`{self._catalog.stated_by}` of the profile name another catalog than the one that Spark "
+                "uses (`dbt debug` tells): then it is in Spark's, and the next run does not replace it."
+            ]
         node.result.note_creation(creation(table.metadata))
         if node.table is None:
             return []
