@@ -451,3 +451,48 @@ def test_two_nodes_of_one_table_are_refused_by_their_names(lake: IcebergCatalog,
             f"Two nodes of the project are one table of the {told}. Each run would replace what the other "
             "has built. Give one another `alias`, `schema` or `database`, or disable it. Nothing was built."
         )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ({"type": "rest", "uri": "http://h/c", "warehouse": "w"}, {"uri": "http://h/c/"}, True),
+        # Who asks, and with which keys files are read, makes no other catalog of it.
+        (
+            {"type": "rest", "uri": "http://h", "warehouse": "w", "token": "a"},
+            {"token": "b", "s3.region": "eu", "header.X-Iceberg-Access-Delegation": "remote-signing"},
+            True,
+        ),
+        ({"type": "rest", "uri": "http://h", "token": "a"}, {"token": "b"}, False),
+        ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"warehouse": "v"}, False),
+        ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"prefix": "p"}, False),
+        ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"header.X-Tenant": "t"}, False),
+        ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"uri": "http://i"}, False),
+        ({"type": "hive", "uri": "thrift://h:1", "warehouse": "/w"}, {"warehouse": "/v"}, True),
+        ({"type": "hive", "uri": "thrift://h:1", "warehouse": "/w"}, {"uri": "thrift://h:2"}, False),
+        ({"type": "glue", "glue.region": "eu"}, {"warehouse": "s3://b/w"}, True),
+        ({"type": "glue", "glue.region": "eu"}, {"glue.region": "us"}, False),
+        # The tables of each have its name in the database.
+        ({"type": "sql", "uri": "sqlite:////c.db", "warehouse": "/w"}, {}, False),
+    ],
+)
+def test_one_catalog_under_two_names_is_one_place(
+    tmp_path: Path, one: dict[str, Any], other: dict[str, Any], is_one: bool
+) -> None:
+    catalogs = Catalogs(
+        [
+            IcebergCatalog(resolve(name, properties, tmp_path, Place.of_further(name)))
+            for name, properties in (("one", one), ("two", {**one, **other}))
+        ]
+    )
+    nodes = [node("a", "one"), node("b", "two"), node("c", "one", alias="u"), node("d", "two", "s")]
+    if not is_one:
+        check_places(nodes, catalogs)
+        return
+    with pytest.raises(SameTableError) as raised:
+        check_places(nodes, catalogs)
+    assert raised.value.msg.startswith(
+        "Two nodes of the project are one table of the catalog `one` and `two`, which are one to go by the "
+        "profile: the model `a` as `one`.`shop`.`t`, the model `b` as `two`.`shop`.`t`. Each run would"
+    )
+    assert raised.value.catalogs == ("one", "two")

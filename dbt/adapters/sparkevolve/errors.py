@@ -163,17 +163,22 @@ class SameTableError(SparkEvolveError, CompilationError):
     Attributes:
         nodes: the kind and the name of each.
         relations: how each calls the table.
+        catalogs: the names of the catalog: two where the profile states it twice.
     """
 
-    def __init__(self, nodes: Sequence[str], relations: Sequence[str], catalog: str) -> None:
+    def __init__(self, nodes: Sequence[str], relations: Sequence[str], catalogs: Sequence[str]) -> None:
         first, second = (f"{node} as {relation}" for node, relation in zip(nodes, relations, strict=True))
+        place = " and ".join(f"`{name}`" for name in catalogs)
+        if len(catalogs) > 1:
+            place += ", which are one to go by the profile"
         super().__init__(
-            f"Two nodes of the project are one table of the catalog `{catalog}`: {first}, {second}. Each run "
+            f"Two nodes of the project are one table of the catalog {place}: {first}, {second}. Each run "
             "would replace what the other has built. Give one another `alias`, `schema` or `database`, or "
             "disable it. Nothing was built."
         )
         self.nodes = tuple(nodes)
         self.relations = tuple(relations)
+        self.catalogs = tuple(catalogs)
 
 
 class UnreadableTableError(SparkEvolveError):

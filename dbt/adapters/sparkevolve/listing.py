@@ -177,21 +177,24 @@ def check_places(nodes: Iterable[RelationConfig], catalogs: Catalogs) -> None:
     """See whether each node is a table of its own.
 
     dbt compares names as it would write them into SQL: to it, one with the profile's catalog is another one
-    than the same without, and so it is with names that the catalog takes for one.
+    than the same without, and so it is with names that the catalog takes for one, and with two names of one
+    catalog.
 
     Raises:
         SameTableError: two nodes would be built as one table.
     """
-    found: dict[tuple[str, tuple[str, ...]], RelationConfig] = {}
+    found: dict[tuple[tuple[str, ...], tuple[str, ...]], RelationConfig] = {}
     for node in nodes:
         catalog = catalogs.name_of(node.database)
         fold = str.lower if catalogs.folds(catalog) else str
         levels = (*namespace(node.schema), str(node.identifier))
-        other = found.setdefault((catalog, tuple(map(fold, levels))), node)
+        place = (catalogs.identity_of(node.database), tuple(map(fold, levels)))
+        other = found.setdefault(place, node)
         if other is not node:
             both = sorted((other, node), key=lambda each: each.name)
             relations = [str(SparkEvolveRelation.create(n.database, n.schema, n.identifier)) for n in both]
-            raise SameTableError([f"the {n.resource_type} `{n.name}`" for n in both], relations, catalog)
+            named = dict.fromkeys(catalogs.name_of(n.database) for n in both)
+            raise SameTableError([f"the {n.resource_type} `{n.name}`" for n in both], relations, [*named])
 
 
 def kind(relation: BaseRelation | None) -> tuple[str, bool] | None:

@@ -53,6 +53,25 @@ _ADDRESSES = {
 }
 _TITLES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
+# What tells one catalog from another of its type, beside a REST catalog's headers, which may name a tenant. A
+# metastore has its tables whatever the warehouse is. A SQL catalog keeps its tables by its name.
+_IDENTITY = {
+    "rest": ("uri", "warehouse", "prefix"),
+    "hive": ("uri",),
+    "glue": (
+        "glue.id",
+        "glue.endpoint",
+        *(
+            f"{part}.{key}"
+            for part in ("glue", "client")
+            for key in ("region", "profile-name", "access-key-id")
+        ),
+    ),
+}
+# Without a warehouse, a server may choose one by who asks.
+_OF_USER = ("credential", "token")
+_OF_NO_PLACE = "header.x-iceberg-access-delegation"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -144,6 +163,19 @@ class CatalogSettings:
         if self.embedded and self.sqlite_file is not None:
             return str(self.sqlite_file.parent)
         return clean(address(self.pyiceberg))
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What two names of one catalog have in common, and those of two catalogs have not."""
+        names = _IDENTITY.get(self.kind)
+        if names is None:
+            return (self.name,)
+        said = {str(key).lower(): str(value) for key, value in self.pyiceberg.items()}
+        if self.kind == "rest":
+            names += tuple(sorted(key for key in said if key.startswith("header.") and key != _OF_NO_PLACE))
+            names += () if said.get("warehouse") else _OF_USER
+        parts = [f"{key}={said[key].rstrip('/')}" for key in names if said.get(key)]
+        return (self.kind, *parts)
 
     @property
     def asks_for_aws_credentials(self) -> bool:

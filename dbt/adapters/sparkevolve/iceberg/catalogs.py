@@ -54,6 +54,12 @@ class Catalogs:
         """Return the name of the catalog that a relation with this database is in."""
         return database or self.own.name
 
+    def identity_of(self, database: str | None) -> tuple[str, ...]:
+        """Return what the names have in common under which a profile states one catalog."""
+        name = self.name_of(database)
+        stated = self._stated.get(name)
+        return (name,) if stated is None else stated.access.settings.identity
+
     def of(self, database: str | None) -> IcebergCatalog:
         """Return the catalog that relations with this database are in.
 
