@@ -163,11 +163,12 @@ def test_a_host_is_a_name(output: dict[str, Any], host: str) -> None:
 
 
 def test_a_schema_needs_a_name() -> None:
-    error = refused({**SESSION, "schema": ""})
-    assert (error.setting, error.msg) == (
-        "schema",
-        "`schema` of the profile is '', and a schema needs a name.",
-    )
+    for schema in ("", " "):
+        error = refused({**SESSION, "schema": schema})
+        assert (error.setting, error.msg) == (
+            "schema",
+            f"`schema` of the profile is {schema!r}, and a schema needs a name.",
+        )
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,8 @@ NO_NAME = (
             "'spark_catalog' is a catalog of Spark. Write 'b' to build in the profile's catalog, which is "
             "'lake'; another one is named by `database` or `target_database`, and stated under `catalogs`.",
         ),
-        *(
-            (broken, "rest", f"{NO_NAME}dot itself).")
-            for broken in ("a..b", ".a", "a.", "a. .b", "`a.b", " ")
-        ),
+        (" ", "rest", "a schema needs a name."),
+        *((broken, "rest", f"{NO_NAME}dot itself).") for broken in ("a..b", ".a", "a.", "a. .b", "`a.b")),
     ],
 )
 def test_what_is_wrong_with_a_schema(schema: str, kind: str, problem: str) -> None:

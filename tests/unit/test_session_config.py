@@ -180,7 +180,8 @@ def test_spark_s_own_catalog_is_the_metastore() -> None:
     assert found["spark.sql.catalogImplementation"] == "hive"
     assert found["spark.hadoop.hive.metastore.uris"] == "thrift://h:1"
     assert found["spark.sql.warehouse.dir"] == "hdfs://n/w"
-    for other in (resolve("lake", properties, BASE), resolve("spark_catalog", {"type": "rest"}, BASE)):
+    rest = {"type": "rest", "uri": "http://h"}
+    for other in (resolve("lake", properties, BASE), resolve("spark_catalog", rest, BASE)):
         assert config({}, other)["spark.sql.catalogImplementation"] == "in-memory"
 
 

@@ -98,7 +98,7 @@ def schema_problem(
         is_own: whether it is the profile's own.
     """
     levels = namespace(schema)
-    if not schema:
+    if not schema.strip():
         return "a schema needs a name."
     is_broken = "." in schema and levels == (schema,)
     if is_broken or any(not level.strip() for level in levels):

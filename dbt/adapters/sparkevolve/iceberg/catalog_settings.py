@@ -37,6 +37,9 @@ _SIDES = (PYICEBERG_ALONE, SPARK_ALONE)
 # The types whose `warehouse` is a path, in which Spark puts new schemas.
 _WITH_PATHS = ("sql", "hive")
 
+# What an address looks like where a server has to have one.
+_ADDRESS_FORMS = {"rest": "https://catalog.example.com/api", "hive": "thrift://metastore.example.com:9083"}
+
 # PyIceberg's `type` -> the `type` of Iceberg's Spark catalog.
 _SPARK_TYPES = {"sql": "jdbc", "rest": "rest", "hive": "hive", "glue": "glue"}
 
@@ -299,6 +302,12 @@ def resolve(
             "Python. Leave `py-catalog-impl` out."
         )
     _check_warehouse(place, kind, given.get("warehouse", ""))
+    for side in _SIDES if kind in _ADDRESS_FORMS else ():
+        if not str({**given, **alone[side]}.get("uri", "")).strip():
+            raise place.error(
+                f"has the type {kind!r}, which needs the address of a server as `uri`, such as "
+                f"{_ADDRESS_FORMS[kind]}."
+            )
     if kind == "sql":
         settings = _sql(place, given, base_dir)
     else:
