@@ -14,8 +14,10 @@ from dbt.adapters.sparkevolve.errors import (
     UnreadableQueryError,
     UnreadableTableError,
 )
+from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, running_node
-from tests.unit.helpers import relation
+from tests.unit.conftest import MakeTable
+from tests.unit.helpers import columns, relation
 
 TARGET = relation("t")
 GONE = DbtRuntimeError("[TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`db`.`t` cannot be found.")
@@ -52,6 +54,27 @@ def test_a_table_that_has_gone_is_told_once() -> None:
     assert node.explained(explained) is explained
     other = DbtRuntimeError("DIVIDE_BY_ZERO")
     assert node.explained(other) is other
+
+
+def test_a_table_that_spark_does_not_find_may_be_in_another_catalog(
+    lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    table = make_table(columns("id int"))
+    node = Node()
+    node.note_existing(table, lake.load(table))
+    explained = node.explained(GONE)
+    assert str(getattr(explained, "msg", "")) == (
+        f"{GONE.msg}\nPyIceberg has found `lake`.`db`.`t` when the node began, and Spark does not find it. "
+        "Either it has been dropped or renamed since, or the profile names another catalog than the one that "
+        "Spark uses under that name (`dbt debug` tells)."
+    )
+    assert node.explained(explained) is explained
+    other = DbtRuntimeError(
+        "[TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`db`.`source` cannot be found."
+    )
+    assert node.explained(other) is other
+    node.note_existing(None, None)
+    assert node.explained(GONE) is GONE
 
 
 @pytest.fixture

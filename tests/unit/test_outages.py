@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import ForbiddenError
+from pyiceberg.exceptions import ForbiddenError, ServerError, ServiceUnavailableError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError
+from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, PublishError
 from dbt.adapters.sparkevolve.iceberg import outages
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
@@ -23,6 +23,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
 from dbt.adapters.sparkevolve.iceberg.outages import Watch, address
 from dbt.adapters.sparkevolve.iceberg.publication import Published
+from dbt.adapters.sparkevolve.iceberg.retry import answer
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation
@@ -114,6 +115,27 @@ def test_a_catalog_that_hides_a_schema_is_there(
 
     monkeypatch.setattr(lake.access.opened, "namespace_exists", forbid)
     lake.check()
+
+
+def test_an_error_that_a_catalog_answers_with_names_the_table(
+    lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise answers.pop()
+
+    monkeypatch.setattr(lake.access.opened, "load_table", fail)
+    answers: list[Exception] = [ServerError("Injected: injected.")]
+    with pytest.raises(CatalogAnswerError) as error:
+        lake.load(relation("t"))
+    assert error.value.msg == (
+        f"The Iceberg catalog `lake` at {lake.access.settings.where} has answered with an error when it was "
+        "asked for `lake`.`db`.`t`: Injected: injected. The log of its server tells more; run again when "
+        "that is mended."
+    )
+    assert answer(lake.access, error.value) == error.value.msg.rstrip(".")
+    answers.append(ServiceUnavailableError("busy"))
+    with pytest.raises(ServiceUnavailableError):
+        lake.load(relation("t"))
 
 
 @pytest.mark.parametrize(

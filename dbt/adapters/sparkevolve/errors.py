@@ -1279,6 +1279,26 @@ class CatalogUnavailableError(SparkEvolveError):
         )
 
 
+class CatalogAnswerError(SparkEvolveError):
+    """The Iceberg catalog answers with an error when it is asked for a table.
+
+    Attributes:
+        relation: the rendered name of the table.
+        catalog: the catalog's name.
+        answer: what it says.
+    """
+
+    def __init__(self, relation: str, catalog: str, address: str, answer: str) -> None:
+        super().__init__(
+            f"The Iceberg catalog `{catalog}` at {address} has answered with an error when it was asked for "
+            f"{relation}: {answer.rstrip('.')}. The log of its server tells more; run again when that is "
+            "mended."
+        )
+        self.relation = relation
+        self.catalog = catalog
+        self.answer = answer
+
+
 class UntrustedServerError(SparkEvolveError):
     """A server whose certificate does not prove that it is the one that the profile names.
 

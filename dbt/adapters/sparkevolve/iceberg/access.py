@@ -15,6 +15,7 @@ from pyiceberg.exceptions import (
     NoSuchPropertyException,
     NoSuchTableError,
     NotInstalledError,
+    RESTError,
     ValidationError,
 )
 from pyiceberg.table import Table
@@ -23,6 +24,7 @@ from sqlalchemy.engine import Engine, create_engine
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import (
+    CatalogAnswerError,
     CatalogUnavailableError,
     ForeignCatalogError,
     NotIcebergError,
@@ -40,7 +42,13 @@ from dbt.adapters.sparkevolve.iceberg.newer_format import (
 )
 from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
-from dbt.adapters.sparkevolve.messages import may_be_outage_in_spark, refusal, what_is_invalid
+from dbt.adapters.sparkevolve.messages import (
+    answer_of,
+    is_conflict_in_pyiceberg,
+    may_be_outage_in_spark,
+    refusal,
+    what_is_invalid,
+)
 from dbt.adapters.sparkevolve.relation import namespace, table_identifier
 from dbt.adapters.sparkevolve.warning import warn
 
@@ -226,6 +234,7 @@ class CatalogAccess:
 
         Raises:
             UnreadableTableError: it has one whose metadata PyIceberg cannot read.
+            CatalogAnswerError: it answers with an error.
         """
         if relation.database not in (None, self.name) or not (relation.schema and relation.identifier):
             return None
@@ -246,6 +255,12 @@ class CatalogAccess:
         except (ValidationError, InvalidModel) as exc:
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
+        except RESTError as exc:
+            # Whether it is as busy as in a conflict is looked at where that matters.
+            if is_conflict_in_pyiceberg(exc):
+                raise
+            where = self.settings.where
+            raise CatalogAnswerError(str(relation), self.name, where, answer_of(exc)) from exc
 
     def _load_again(self, name: tuple[str, ...]) -> Table:
         return self.watch.ask(lambda: self.opened.load_table(name))

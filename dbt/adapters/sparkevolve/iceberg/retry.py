@@ -9,7 +9,7 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.table import Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, CommitConflictError
+from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, CommitConflictError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
@@ -93,5 +93,7 @@ def commit_in_time(
 
 def answer(access: CatalogAccess, exc: BaseException | None) -> str:
     """Return what a catalog has answered, in short, or that it did not."""
+    if isinstance(exc, CatalogAnswerError):
+        return str(exc.msg).rstrip(".")
     reason = outage(exc) if exc is not None else None
     return answer_of(exc) if reason is None else str(access.watch.error(reason).msg).rstrip(".")

@@ -49,6 +49,7 @@ class Node:
         outcome: what is visible already, and what is still to be done; None before that.
         gone: the table that dbt compiled the model for, if it is not there any more.
         table: the node's table as it was after the pre-hooks, until the load has begun with it.
+        seen: the rendered name of that, if it was there for PyIceberg; empty otherwise.
         format_version: the table format's version of that; None if there is no table.
         stages_variants: whether what it stages has variants, which only format version 3 has.
         is_continued: whether an earlier dbt command has loaded other batches of the model, which stay. A full
@@ -76,6 +77,7 @@ class Node:
     outcome: Outcome | None = None
     gone: SparkEvolveRelation | None = None
     table: LoadedTable | None = None
+    seen: str = ""
     format_version: int | None = None
     stages_variants: bool = False
     is_continued: bool = False
@@ -126,6 +128,7 @@ class Node:
     def note_existing(self, found: BaseRelation | None, table: LoadedTable | None) -> BaseRelation | None:
         """Note what there is under the node's name, as relation and as Iceberg table; return the former."""
         self.table = table
+        self.seen = str(found) if table is not None else ""
         self.is_replacing = bool(getattr(found, "is_iceberg", False))
         return found
 
@@ -213,6 +216,12 @@ class Node:
             return DbtRuntimeError(
                 f"{text}\n{self.gone} was there when dbt compiled the model, and has been dropped or "
                 "replaced since, by a hook of this run or by another writer. Nothing was loaded."
+            )
+        if self.seen and self.seen in text and is_relation_not_found(text):
+            return DbtRuntimeError(
+                f"{text}\nPyIceberg has found {self.seen} when the node began, and Spark does not find it. "
+                "Either it has been dropped or renamed since, or the profile names another catalog than the "
+                "one that Spark uses under that name (`dbt debug` tells)."
             )
         return error if text == said else DbtRuntimeError(text)
 
