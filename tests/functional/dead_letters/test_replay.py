@@ -117,6 +117,15 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     assert [row["messageId"] for row in letters(scenario)] == ['{"id":1}', '{"id":3}']
     assert scenario.tables() == ["t", "t_dlt"]
     assert "sparkevolve.replayed" not in scenario.table().properties
+    # Whoever deletes a row does not get it back from a letter that was written before.
+    scenario.sql(f"delete from {scenario.relation()} where id = 1")
+    log = replay(scenario)
+    assert "  1 stays: rows of this key that the table had were deleted after it was written\n" in log
+    assert "  `overwrite: true` loads these too, and replaces the rows of their keys\n" in log
+    assert [row[:2] for row in scenario.rows()] == [(2, 20), (4, 40)]
+    replay(scenario, overwrite=True)
+    assert [row[:2] for row in scenario.rows()] == [(1, 12), (2, 20), (4, 40)]
+    assert [row["messageId"] for row in letters(scenario)] == ['{"id":3}']
 
 
 def test_what_is_appended_is_appended_once(scenario: Scenario) -> None:

@@ -48,6 +48,7 @@ from dbt.adapters.sparkevolve.warning import warn_of_rest
 logger = AdapterLogger("SparkEvolve")
 
 NEWER_ROW = "the table has rows of this key that were loaded after it"
+DELETED_ROW = "rows of this key that the table had were deleted after it was written"
 _FORGOTTEN = "the table has rows of this key, and when they were loaded is not known any more"
 _EXCLUDED = (
     "the table has rows of this key that `incremental_predicates` leave out, and would have the key twice"
@@ -55,7 +56,7 @@ _EXCLUDED = (
 _BEFORE_OTHERS = (
     "another dead letter of this key is newer, and `incremental_predicates` would leave out this one's row"
 )
-_LEFT = (replay.NEWER_LETTER, NEWER_ROW, _FORGOTTEN)
+_LEFT = (replay.NEWER_LETTER, NEWER_ROW, DELETED_ROW, _FORGOTTEN)
 
 
 @dataclass(frozen=True)
@@ -496,6 +497,7 @@ class Replay:
                 columns = compared(judged.schema, before)
                 was = replay.rows_of(str(self._target), then, of_letters, columns, key)
                 query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
+                gone = f"{was}\nEXCEPT\n{now}"
                 # What was loaded since is newer also if it has the same values again.
                 added_by = inserting_since(base.table.metadata, base.head, then)
                 if added_by and all(fold(f.name) != "_file" for f in judged.schema.fields):
@@ -505,13 +507,14 @@ class Replay:
                     )
                     query = f"({query})\nUNION ALL\n{since}"
             else:
-                query, reason = (
+                query, reason, gone = (
                     now,
                     NEWER_ROW if then is None and not has_lost(base.table, base.head) else _FORGOTTEN,
+                    None,
                 )
-            for row in self._spark.rows(f"SELECT DISTINCT `letter` FROM (\n{query}\n) AS `found`"):
+            for letter, is_there in self._spark.rows(replay.letters_passed(query, gone)):
                 # What `overwrite` would not load either has a reason already.
-                left.setdefault(str(row[0]), reason)
+                left.setdefault(str(letter), reason if is_there else DELETED_ROW)
         return left
 
     def _excluded(self, judged: "_Judged", chunk: "_Chunk", key: Sequence[str]) -> dict[str, str]:

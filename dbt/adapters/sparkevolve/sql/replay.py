@@ -452,6 +452,19 @@ def rows_of(
     )
 
 
+def letters_passed(newer: str, gone: str | None) -> str:
+    """Return the query of the letters that the table has passed: ``letter``, and whether by rows it has now.
+
+    Args:
+        newer: the query of rows under the keys of letters that are newer, see ``rows_of``.
+        gone: the query of those that the table no longer has as they were; None if that is not known.
+    """
+    found = f"SELECT `letter`, true AS `is_there` FROM (\n{newer}\n) AS `newer`"
+    if gone is not None:
+        found += f"\nUNION ALL\nSELECT `letter`, false AS `is_there` FROM (\n{gone}\n) AS `gone`"
+    return f"SELECT `letter`, max(`is_there`) FROM (\n{found}\n) AS `found` GROUP BY `letter`"
+
+
 def excluded(
     rows: str,
     judged: str,
