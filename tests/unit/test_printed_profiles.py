@@ -9,6 +9,8 @@ import pytest
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
+from dbt.adapters.sparkevolve.spark.session_config import EXTENSIONS
+from tests.functional.thrift_server import MAIN_CLASS
 from tests.printed_profiles import as_printed, label, output_of, printed, stock_settings
 
 FUNCTIONAL = Path(__file__).parents[1] / "functional"
@@ -72,3 +74,15 @@ def test_the_profile_of_the_package_is_of_the_catalog_that_the_page_on_moving_ha
     page = (FUNCTIONAL.parents[1] / "dbt_package/README.md").read_text(encoding="utf-8")
     for jar in ICEBERG_RUNTIMES.values():
         assert f"`{jar.partition('spark-runtime-')[2]}`" in page
+
+
+def test_the_thrift_server_of_the_page_has_the_catalog_of_its_profile(tmp_path: Path) -> None:
+    text = (FUNCTIONAL.parents[1] / "docs" / "thrift.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```properties\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    server = dict(line.split() for line in block.splitlines())
+    catalog = resolve("lake", output_of("docs/thrift.md", "method: thrift")["catalog_properties"], tmp_path)
+    derived = {**catalog.spark, "spark.sql.extensions": EXTENSIONS}
+    stated = {key: value for key, value in server.items() if key != "spark.sql.catalogImplementation"}
+    assert stated == {key: derived[key] for key in stated}
+    assert {f"spark.sql.catalog.lake{rest}" for rest in ("", ".type", ".uri", ".warehouse")} <= stated.keys()
+    assert f"--class {MAIN_CLASS} spark-internal" in text
