@@ -20,7 +20,6 @@ from dbt.adapters.sparkevolve.evolution.history import (
     earlier_meanings,
     former_fields,
     former_names,
-    former_paths_inside,
     past_of,
     schema_changes,
     taken_names,
@@ -180,7 +179,7 @@ def test_the_names_that_fields_have_had() -> None:
         # Renamed, and the name is given to another field later, in any case, and in a struct.
         (
             [(f(1, "a", INT),), (f(1, "b", INT),), (f(1, "b", INT), f(2, "A", INT))],
-            {"A": EarlierMeaning(("A",), 2, "`b`", True)},
+            {2: EarlierMeaning(("A",), None, 2, frozenset({0}), "`b`", True)},
         ),
         (
             [
@@ -188,24 +187,53 @@ def test_the_names_that_fields_have_had() -> None:
                 (f(1, "s", struct(2, b=INT)),),
                 (f(1, "s", StructType(f(2, "b", INT), f(3, "a", INT))),),
             ],
-            {"s": EarlierMeaning(("s", "a"), 2, "`s`.`b`", True)},
+            {3: EarlierMeaning(("s", "a"), 1, 2, frozenset({0}), "`s`.`b`", True)},
+        ),
+        # Two have swapped their names, in a struct that was called otherwise itself.
+        (
+            [
+                (f(1, "t", array(4, struct(2, x=INT, y=INT))),),
+                (f(1, "s", array(4, StructType(f(2, "y", INT), f(3, "x", INT)))),),
+            ],
+            {
+                2: EarlierMeaning(("s", "element", "y"), 4, 1, frozenset({0}), "`s`.`element`.`x`", True),
+                3: EarlierMeaning(("s", "element", "x"), 4, 1, frozenset({0}), "`s`.`element`.`y`", True),
+            },
+        ),
+        # And swapped them back, and others by turns.
+        (
+            [(f(1, "a", INT),), (f(2, "a", INT), f(1, "b", INT)), (f(1, "a", INT), f(3, "c", INT))],
+            {1: EarlierMeaning(("a",), None, 2, frozenset({1}), "", True, True)},
+        ),
+        (
+            [(f(1, "a", INT),), (f(2, "a", INT), f(1, "b", INT)), (f(3, "a", INT), f(1, "b", INT))],
+            {3: EarlierMeaning(("a",), None, 2, frozenset({0, 1}), "", True, True)},
         ),
         # In one commit, as a type is replaced.
         (
             [(f(1, "a", STRING),), (f(1, "b", STRING), f(2, "a", INT))],
-            {"a": EarlierMeaning(("a",), 1, "`b`", True)},
+            {2: EarlierMeaning(("a",), None, 1, frozenset({0}), "`b`", True)},
         ),
         # Dropped and added again, at once or later.
-        ([(f(1, "a", BinaryType()),), (f(2, "a", STRING),)], {"a": EarlierMeaning(("a",), 1)}),
-        ([(f(1, "a", INT),), (), (f(2, "a", INT),)], {"a": EarlierMeaning(("a",), 2, "", True)}),
+        (
+            [(f(1, "a", BinaryType()),), (f(2, "a", STRING),)],
+            {2: EarlierMeaning(("a",), None, 1, frozenset({0}))},
+        ),
+        (
+            [(f(1, "a", INT),), (), (f(2, "a", INT),)],
+            {2: EarlierMeaning(("a",), None, 2, frozenset({0}), "", True)},
+        ),
         # Bytes, whose Base64 is a text like others.
-        ([(f(1, "a", BinaryType()),), (f(1, "a", STRING),)], {"a": EarlierMeaning(("a",), 1)}),
+        (
+            [(f(1, "a", BinaryType()),), (f(1, "a", STRING),)],
+            {1: EarlierMeaning(("a",), None, 1, frozenset({0}))},
+        ),
         # Widened, renamed only, or new.
         ([(f(1, "a", INT),), (f(1, "a", LONG),), (f(1, "b", LONG), f(2, "c", INT))], {}),
     ],
 )
 def test_what_names_have_meant_before(
-    schemas: list[tuple[NestedField, ...]], found: dict[str, EarlierMeaning]
+    schemas: list[tuple[NestedField, ...]], found: dict[int, EarlierMeaning]
 ) -> None:
     known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
     assert earlier_meanings(known, known[-1]) == found
@@ -217,18 +245,21 @@ def test_what_names_have_meant_before(
         # Renamed, twice, whoever has the names now.
         (
             [(f(1, "A", INT),), (f(1, "b", INT),), (f(1, "c", INT), f(2, "a", INT))],
-            [FormerName("a", 1, frozenset({0})), FormerName("b", 1, frozenset({1}))],
+            [FormerName(None, "a", 1, frozenset({0})), FormerName(None, "b", 1, frozenset({1}))],
         ),
-        ([(f(1, "a", INT),), (f(1, "b", INT), f(2, "a", STRING))], [FormerName("a", 1, frozenset({0}))]),
+        (
+            [(f(1, "a", INT),), (f(1, "b", INT), f(2, "a", STRING))],
+            [FormerName(None, "a", 1, frozenset({0}))],
+        ),
         # What had it is gone; or two have had it by turns, and a time tells no more which.
         ([(f(1, "a", INT),), (f(2, "a", INT),)], []),
         (
             [(f(1, "a", INT),), (f(2, "a", INT), f(1, "b", INT)), (f(1, "a", INT), f(2, "b", INT))],
-            [FormerName("a", 2, frozenset({1}), False), FormerName("b", 1, frozenset({1}))],
+            [FormerName(None, "a", 2, frozenset({1}), False), FormerName(None, "b", 1, frozenset({1}))],
         ),
         (
             [(f(2, "a", INT),), (f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
-            [FormerName("a", 1, frozenset({1}), False), FormerName("b", 2, frozenset({1}))],
+            [FormerName(None, "a", 1, frozenset({1}), False), FormerName(None, "b", 2, frozenset({1}))],
         ),
         (
             [
@@ -236,29 +267,43 @@ def test_what_names_have_meant_before(
                 (f(1, "b", INT), f(2, "a", INT)),
                 (f(1, "b", INT), f(2, "c", INT)),
             ],
-            [FormerName("a", 1, frozenset({0})), FormerName("a", 2, frozenset({1}), False)],
+            [FormerName(None, "a", 1, frozenset({0})), FormerName(None, "a", 2, frozenset({1}), False)],
         ),
         (
             [(f(1, "a", INT), f(2, "b", INT)), (f(2, "a", INT), f(1, "b", INT))],
-            [FormerName("a", 1, frozenset({0})), FormerName("b", 2, frozenset({0}))],
+            [FormerName(None, "a", 1, frozenset({0})), FormerName(None, "b", 2, frozenset({0}))],
         ),
         ([(f(1, "a", INT),), (f(1, "a", LONG), f(2, "b", INT))], []),
+        # In a struct, whatever that was called itself.
+        (
+            [
+                (f(1, "t", struct(2, x=INT, y=INT)),),
+                (f(1, "s", StructType(f(2, "y", INT), f(3, "X", INT))),),
+            ],
+            [
+                FormerName(None, "t", 1, frozenset({0})),
+                FormerName(1, "x", 2, frozenset({0})),
+                FormerName(1, "y", 3, frozenset({0})),
+            ],
+        ),
+        # Three have passed their names on in a ring, one by one.
+        (
+            [
+                (f(1, "a", INT), f(2, "b", INT), f(3, "c", INT)),
+                (f(1, "d", INT), f(2, "b", INT), f(3, "c", INT)),
+                (f(1, "d", INT), f(2, "a", INT), f(3, "c", INT)),
+                (f(1, "d", INT), f(2, "a", INT), f(3, "b", INT)),
+                (f(1, "c", INT), f(2, "a", INT), f(3, "b", INT)),
+            ],
+            [
+                FormerName(None, "a", 1, frozenset({0})),
+                FormerName(None, "b", 2, frozenset({0, 1})),
+                FormerName(None, "c", 3, frozenset({0, 1, 2})),
+                FormerName(None, "d", 1, frozenset({1, 2, 3})),
+            ],
+        ),
     ],
 )
 def test_former_names_tell_a_column(schemas: list[tuple[NestedField, ...]], found: list[FormerName]) -> None:
     known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
     assert former_names(known, known[-1]) == found
-
-
-def test_former_names_inside_of_columns_are_found_by_the_path_of_today() -> None:
-    def schema(number: int, *fields: NestedField) -> Schema:
-        return Schema(*fields, schema_id=number)
-
-    inner = struct(4, A=INT, gone=INT)
-    later = struct(4, b=INT)
-    schemas = [
-        schema(0, f(1, "old", array(2, inner)), f(3, "x", INT)),
-        schema(1, f(1, "s", array(2, later)), f(3, "y", INT)),
-    ]
-    assert former_paths_inside(schemas, schemas[1]) == {("s", "element", "a"): [("s", "element", "b")]}
-    assert former_paths_inside(schemas[1:], schemas[1]) == {}

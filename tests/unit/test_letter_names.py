@@ -1,10 +1,11 @@
 """Which columns the values of dead letters are of."""
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.types import LongType
 
 from dbt.adapters.sparkevolve.load.letter_names import letter_names
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import columns
+from tests.unit.helpers import columns, struct
 
 
 def test_a_name_is_one_column_s_at_any_time(other: Catalog, make_table: MakeTable) -> None:
@@ -25,10 +26,25 @@ def test_a_name_is_one_column_s_at_any_time(other: Catalog, make_table: MakeTabl
         "m": ("m", "n"),
         "c": ("c",),
     }
-    assert {name: [old for old, _ in column.former] for name, column in by_name.items()} == {
+    assert {name: [old for old, _ in column.naming.former] for name, column in by_name.items()} == {
         "id": [],
         "b": ["a"],
         "m": ["n"],
         "c": [],
     }
     assert found.former == {"`a`": "`c`"}
+
+
+def test_a_name_inside_of_a_column_is_told_by_time_or_keeps_a_letter(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    make_table(columns("id int, t", t=struct(3, a=LongType(), n=LongType())))
+    for old, new in (("t.a", "b"), ("t.b", "a"), ("t.n", "m"), ("t.a", "b"), ("t", "s")):
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column(old, new)
+    table = other.load_table("db.t")
+    found = letter_names(table, {}, lambda f: None)
+    ids = {name: table.schema().find_field(f"s.{name}").field_id for name in ("b", "m")}
+    inside = found.columns[1].inside
+    assert {name: [old for old, _ in inside[ids[name]].former] for name in ids} == {"b": ["a"], "m": ["n"]}
+    assert found.former == {"`s`.`a`": "`s`.`b`"}

@@ -1,9 +1,13 @@
 """Dead letters as rows again: what is read as what, and which ids a table remembers."""
 
+import re
 import sqlite3
 from collections import Counter
+from dataclasses import asdict
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
     BinaryType,
@@ -19,10 +23,12 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
 from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, compared
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
-from dbt.adapters.sparkevolve.sql import payloads, replay
+from dbt.adapters.sparkevolve.sql import dead_letters, payloads, replay
+from dbt.adapters.sparkevolve.sql.payloads import Naming
 from tests.unit.helpers import array, mapping, struct
 
 
@@ -182,6 +188,7 @@ def test_more_letters_of_a_key_stay() -> None:
             limit=limit,
             newest_only=False,
             known_only=False,
+            own=replay.Own(),
             former={},
         )
 
@@ -210,9 +217,10 @@ def test_a_column_is_found_by_the_name_that_it_had_at_the_time_of_a_letter() -> 
     at = "coalesce(unix_micros(`loadedAt`), 9223372036854775807)"
     assert replay.Column("a", text, ("a", "b")).is_named("k") == "lower(k) IN (lower('a'), lower('b'))"
     assert (
-        replay.Column("a", text, ("a",), since=7).is_named("k") == f"(lower(k) IN (lower('a')) AND {at} >= 7)"
+        replay.Column("a", text, ("a",), naming=Naming(7)).is_named("k")
+        == f"(lower(k) IN (lower('a')) AND {at} >= 7)"
     )
-    old = replay.Column("c", text, ("c",), former=(("a", 7), ("b", 9)))
+    old = replay.Column("c", text, ("c",), naming=Naming(None, (("a", 7), ("b", 9))))
     assert old.is_named("k") == (
         f"(lower(k) IN (lower('c')) OR lower(k) IN (lower('a')) AND {at} < 7 OR lower(k) IN (lower('b')) AND "
         f"{at} < 9)"
@@ -229,6 +237,7 @@ def test_a_value_by_a_name_that_another_field_had_stays() -> None:
         limit=None,
         newest_only=False,
         known_only=False,
+        own=replay.Own(),
         former={"`a`": "`b` or `c`"},
     )
     assert "path -> lower(path) IN (lower('`a`')))) > 0 THEN concat(array_join(" in query
@@ -262,7 +271,7 @@ def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
         "y": ("CAST('new' AS string)", "string"),
     }
     assert [(c.name, c.value) for c in compared(now)] == [(f.name, f"`{f.name}`") for f in now.fields]
-    assert replay.rows_of("`t`", 7, "SELECT 1", compared(now, before)[:2], ["id"]) == (
+    assert replay.rows_of("`t`", 7, "SELECT 1", compared(now, before)[:2], ["id"], replay.Own()) == (
         "SELECT `new`.`sparkevolve_letter` AS `letter`, to_json(named_struct('id', `old`.`id`, 'amount', "
         "`old`.`amount`), map('ignoreNullFields', 'true')) AS `row`\nFROM (\nSELECT 1\n) AS `new`\nJOIN (\n"
         "SELECT CAST(`id` AS bigint) AS `id`, `n` AS `amount`\nFROM `t` VERSION AS OF 7\n) AS `old` "
@@ -272,7 +281,7 @@ def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
 
 def test_rows_of_a_key_that_a_load_does_not_look_at_are_found_as_it_looks() -> None:
     """The conditions of a MERGE may name both sides, and those of a DELETE the table's columns alone."""
-    given = ("`t`", "SELECT 1", ["a > 1 -- or so", "b"], ["id"])
+    given = ("`t`", "SELECT 1", ["a > 1 -- or so", "b"], ["id"], replay.Own())
     letter = "SELECT DISTINCT DBT_INTERNAL_SOURCE.`sparkevolve_letter` AS `letter`\nFROM (\nSELECT 1\n)"
     same = "ON DBT_INTERNAL_DEST.`id` <=> DBT_INTERNAL_SOURCE.`id`"
     condition = "WHERE ((a > 1 -- or so\n) AND (b) AND true) IS NOT TRUE"
@@ -294,3 +303,50 @@ def test_rows_of_a_key_that_a_load_does_not_look_at_are_found_as_it_looks() -> N
         f"{older} AS DBT_INTERNAL_SOURCE\nJOIN (\nSELECT `id`, {own} FROM (SELECT 2) AS DBT_INTERNAL_DEST\n"
         f"{condition}\n) AS DBT_INTERNAL_DEST {same} AND {newer}"
     )
+
+
+NAMES = sorted(asdict(replay.Own()).values())
+
+
+@given(st.sets(st.builds(str.__add__, st.sampled_from(NAMES), st.sampled_from(["", "2", "3", "_", "22"]))))
+def test_columns_of_a_replay_s_own_are_called_like_none_of_the_table(columns: set[str]) -> None:
+    given_names = {name.upper() if n % 2 else name for n, name in enumerate(sorted(columns))}
+    own = asdict(replay.own_names(given_names))
+    assert len({fold(name) for name in own.values()}) == len(own)
+    assert not {fold(name) for name in own.values()} & {fold(name) for name in given_names}
+    assert {
+        name: value for name, value in own.items() if fold(value) == fold(getattr(replay.Own(), name))
+    } == {
+        name: value
+        for name, value in asdict(replay.Own()).items()
+        if fold(value) not in map(fold, given_names)
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_may_be_called_as_one_of_a_replay_s_own(name: str) -> None:
+    """In what is staged, judged and compared each column is there once."""
+    column = replay.Column(name.upper(), StringType(), (name,))
+    own = replay.own_names([column.name])
+    query = replay.read_back(
+        "`t_dlt`",
+        [column],
+        key=[column],
+        model="t",
+        conditions=[],
+        limit=None,
+        newest_only=False,
+        known_only=False,
+        own=own,
+        former={},
+    )
+    outermost = query.partition("\nFROM (\n")[0]
+    aliases = [fold(alias) for alias in re.findall(r" AS `([^`]+)`(?=,\n|$)", outermost)]
+    assert sorted(aliases) == sorted({fold(column.name), *(set(asdict(own).values()) - {own.file})})
+    compared_by = [replay.Compared(column.name, quote(column.name), StringType())]
+    rows = replay.rows_of("`t`", None, "SELECT 1", compared_by, [column.name], own, [7])
+    assert f"SELECT {quote(column.name)} AS {quote(column.name)}, `_file` AS {quote(own.file)}\nFROM" in rows
+    judgement = dead_letters.Judgement("`s`", {n: StringType() for n in (column.name, own.letter)}, [], {})
+    found = [fold(alias) for alias in re.findall(r" AS `([^`]+)`(?=,\n|\nFROM)", judgement.judged())]
+    assert len(set(found)) == len(found)
+    assert not {fold(column.name), fold(own.letter)} & set(found)

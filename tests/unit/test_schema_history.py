@@ -12,9 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning
 from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED, fingerprint
 from dbt.adapters.sparkevolve.iceberg.schema_history import (
-    complete_since,
-    meanings_until,
-    names_until,
+    names_over_time,
     schema_history,
 )
 from tests.unit.conftest import MakeTable
@@ -271,25 +269,61 @@ def renamed(other: Catalog, make_table: MakeTable) -> Table:
 
 def test_until_when_a_name_was_another_column_s(renamed: Table) -> None:
     """Not later than the old name is known to have been there, nor earlier than the new one is."""
-    assert names_until(renamed) == [("a", 2, 30_000, True)]
-    assert meanings_until(renamed) == {"a": (EarlierMeaning(("a",), 2, "`b`", True), 40_000)}
+    assert names_over_time(renamed).former == [(None, "a", 2, 30_000, True)]
+    meaning = EarlierMeaning(("a",), None, 2, frozenset({0}), "`b`", True)
+    assert names_over_time(renamed).meanings == {3: (meaning, 40_000)}
     # Between the last file that has the old name and the next one that is still there nobody knows.
     file_of(renamed, 2).unlink()
-    assert names_until(renamed) == [("a", 2, 20_000, False)]
+    assert names_over_time(renamed).former == [(None, "a", 2, 20_000, False)]
     for number in (0, 1):
         file_of(renamed, number).unlink()
     (snapshot,) = renamed.metadata.snapshots
     earlier = changed(renamed, snapshots=[snapshot.model_copy(update={"timestamp_ms": 19_000})])
-    assert names_until(earlier) == [("a", 2, 19_000, False)]
-    assert names_until(changed(renamed, snapshots=[])) == [("a", 2, 0, False)]
-    assert meanings_until(earlier)["a"][1] == 40_000
+    assert names_over_time(earlier).former == [(None, "a", 2, 19_000, False)]
+    assert names_over_time(changed(renamed, snapshots=[])).former == [(None, "a", 2, 0, False)]
+    assert names_over_time(earlier).meanings[3][1] == 40_000
     # What came back later may have been something else in between.
     (schema_id, between), at = (0, 1), (15_000, 17_000, 19_000)
     there_and_back = [
         snapshot.model_copy(update={"timestamp_ms": ms, "schema_id": id_, "snapshot_id": ms})
         for ms, id_ in zip(at, (schema_id, between, schema_id), strict=True)
     ]
-    assert names_until(changed(renamed, snapshots=there_and_back)) == [("a", 2, 15_000, False)]
+    assert names_over_time(changed(renamed, snapshots=there_and_back)).former == [
+        (None, "a", 2, 15_000, False)
+    ]
+
+
+def test_a_name_means_another_column_until_no_schema_says_so_any_more(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    """A schema that comes back has its old id: of swapped names, the last swap counts."""
+    make_table(columns("id int, a int, b int"), [{"id": 1}])
+
+    def swap(added: str = "") -> None:
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column("a", "b")
+            update.rename_column("b", "a")
+            if added:
+                update.add_column(added, columns("x int").fields[0].field_type)
+
+    swap()
+    swap()
+    table = at_times(other.load_table("db.t"))
+    assert table.schema().schema_id == 0
+    # Each name is the first one's again, and the other one had it by turns only.
+    assert names_over_time(table).former == [(None, "a", 3, 0, False), (None, "b", 2, 0, False)]
+    for field_id in (2, 3):
+        meaning, until_ms = names_over_time(table).meanings[field_id]
+        assert meaning.by_turns
+        assert until_ms == 40_000
+    swap(added="c")
+    table = at_times(other.load_table("db.t"))
+    found = names_over_time(table)
+    assert found.former == [(None, "a", 2, 30_000, False), (None, "b", 3, 30_000, False)]
+    assert {field_id: until_ms for field_id, (_, until_ms) in found.meanings.items()} == {
+        2: 50_000,
+        3: 50_000,
+    }
 
 
 def test_a_name_that_came_back_or_went_on_is_not_known_by_its_first_time(
@@ -301,7 +335,7 @@ def test_a_name_that_came_back_or_went_on_is_not_known_by_its_first_time(
             update.rename_column(old, new)
     table = other.load_table("db.t")
     # What had the name once more had another one in between.
-    assert [(use.name, use.field_id, use.is_exact) for use in names_until(table)] == [
+    assert [(use.name, use.field_id, use.is_exact) for use in names_over_time(table).former] == [
         ("a", 2, False),
         ("n", 3, True),
         ("m", 3, True),
@@ -309,14 +343,14 @@ def test_a_name_that_came_back_or_went_on_is_not_known_by_its_first_time(
     for old, new in (("k", "kept"), ("b", "k"), ("k", "end")):
         with other.load_table("db.t").update_schema() as update:
             update.rename_column(old, new)
-    found = {(use.name, use.field_id): use for use in names_until(other.load_table("db.t"))}
+    found = {(use.name, use.field_id): use for use in names_over_time(other.load_table("db.t")).former}
     # Two have had it by turns.
     assert found["k", 3].is_exact
-    assert found["k", 2] == ("k", 2, 0, False)
+    assert found["k", 2] == (None, "k", 2, 0, False)
 
 
 def test_since_when_all_schemas_are_known(renamed: Table) -> None:
-    assert complete_since(renamed) == 0
+    assert names_over_time(renamed).complete_ms == 0
     schemas = {schema.schema_id: schema for schema in renamed.metadata.schemas}
-    assert complete_since(changed(renamed, schemas=[schemas[1], schemas[2]])) == 30_000
-    assert complete_since(changed(renamed, schemas=[schemas[0], schemas[2]])) == 40_000
+    assert names_over_time(changed(renamed, schemas=[schemas[1], schemas[2]])).complete_ms == 30_000
+    assert names_over_time(changed(renamed, schemas=[schemas[0], schemas[2]])).complete_ms == 40_000

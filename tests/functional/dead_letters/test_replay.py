@@ -2,8 +2,10 @@
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,10 +32,14 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.names import string_literal
 from dbt.adapters.sparkevolve.load import dead_letters
+from dbt.adapters.sparkevolve.load import replay as load_replay
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
+from dbt.adapters.sparkevolve.sql import dead_letters as sql_letters
 from dbt.adapters.sparkevolve.sql import payloads
+from dbt.adapters.sparkevolve.sql import replay as sql_replay
 from tests.functional.harness import Scenario
-from tests.functional.intruders import Intrude, append, intrude
+from tests.functional.intruders import Intrude, append, intrude, intrude_with
+from tests.functional.worker import Worker
 from tests.unit.helpers import array, mapping, struct
 
 __all__ = ["intrude"]
@@ -48,6 +54,16 @@ TEXT, LONG, DOUBLE, BOOL, DATE, BINARY = (
 )
 DECIMAL = DecimalType(38, 18)
 ROUTED: dict[str, Any] = {"on_bad_rows": "dead_letter"}
+
+
+def internal_names() -> set[str]:
+    """Return the names of columns of the product's own that its statements have."""
+    return {
+        value
+        for module in (sql_replay, sql_letters)
+        for value in vars(module).values()
+        if isinstance(value, str) and value.startswith("sparkevolve_")
+    } | set(asdict(sql_replay.Own()).values())
 
 
 def letters(scenario: Scenario, name: str = "t_dlt") -> list[dict[str, Any]]:
@@ -487,8 +503,56 @@ def test_what_another_replay_does_meanwhile_is_done_once(
     assert scenario.rows() == [(-1,), (1,)]
     assert letters(scenario) == []
     assert f"{1 if does == 'keep' else 0} dead letter" in log
-    assert ("1 more was loaded by an earlier replay" in log) is (does == "load")
+    assert ("\n  1 more was loaded by another replay meanwhile\n" in log) is (does == "load")
+    gone = "  1 more was removed from the dead letters by others meanwhile, and not loaded by this replay"
+    assert (gone in log) is (does == "remove")
+    assert "none matches" not in log
     assert "sparkevolve.replayed" not in scenario.table().properties
+
+
+def test_two_replays_at_once(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each letter goes in once, and each replay says what it has done, whenever the other one comes."""
+    audits = [{"sql": "v > 0", "severity": "row"}]
+    numbers = range(-700, 0)
+    models: dict[str, dict[str, Any]] = {
+        "t": {"unique_key": None, "publish": "branch"},
+        "u": {"unique_key": None, "publish": "direct"},
+        "w": {"unique_key": "v", "publish": "direct", "incremental_strategy": "merge"},
+    }
+    for name, config in models.items():
+        scenario.model("select 1 as v, 'x' as n", name, audits=audits, **ROUTED, **config)
+    scenario.run()
+    for name, config in models.items():
+        query = f"select cast(id as int) as v, 'x' as n from range({numbers[0]}, 0)"
+        scenario.model(query, name, audits=audits, **ROUTED, **config)
+    scenario.run()
+    for name, config in models.items():
+        # What is bad still stays in both.
+        still = [{"sql": "v <> -5", "severity": "row"}]
+        scenario.model("select 1 as v, 'x' as n", name, audits=still, **ROUTED, **config)
+    expected = [(v, "x") for v in (*numbers, 1) if v != -5]
+    with Worker() as worker:
+
+        def other(name: str) -> None:
+            command = ("run-operation", "replay_dead_letters", "--args", json.dumps({"model": name}))
+            (outcome,) = worker.run(scenario, command)
+            assert outcome.success, outcome.message
+
+        # Before what this one has loaded is published, after it is, and before it loads anything.
+        meanwhile = {"t": ("publish", False), "u": ("publish", True), "w": ("begin_load", False)}
+        for name, (method, after) in meanwhile.items():
+            with monkeypatch.context() as patch:
+                happened = intrude_with(patch, LoadRunner, method, lambda n=name: other(n), after=after)
+                log = replay(scenario, model=name)
+            assert len(happened) == 1
+            (own,) = map(int, re.findall(r"(\d+) dead letters of .* loaded", log))
+            # Of the letters of the first commit one may be the bad one.
+            assert own in ((499, 500) if name == "u" else (0,))
+            assert f"\n  {699 - own} more were loaded by another replay meanwhile\n" in log
+            assert "  1 stays: audit: v <> -5" in log
+            assert scenario.rows(name) == expected
+            assert [row["payload"]["v"] for row in letters(scenario, f"{name}_dlt")] == [-5]
+            assert "sparkevolve.replayed" not in scenario.table(name).properties
 
 
 def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario) -> None:
@@ -647,13 +711,14 @@ def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None
     write(11, d="n/a", e=21, h=21, s={"x": 21, "x_old": 22})
     write(12, g=21)
     scenario.model("select 1 as id", **ROUTED, incremental_strategy="merge")
-    assert "6 dead letters of" in replay(scenario)
+    assert "7 dead letters of" in replay(scenario)
     assert rows() == {
         1: {"old": "old a"},
         4: {"a": "a", "b": b"text", "c": "text"},
         5: {"old": "old a"},
         6: {"d_old": 20},
         9: {"h": 20},
+        10: {"s": {"x": None, "x_old": 20}},
         11: {"d": "n/a", "e": 21, "h": 21, "s": {"x": 21, "x_old": 22}},
     }
     reasons = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
@@ -671,25 +736,16 @@ def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None
             "another column had this name, which was dropped: leave the value out of the payload, or, if it "
             "is meant for the one that has the name now, set `loadedAt` to a later time",
         ),
-        10: (
-            "`s`.`x`",
-            "it was what is `s`.`x_old` now: give the value that name in the payload, or, if it is meant for "
-            "the new one, set `loadedAt` to a later time",
-        ),
     }
     assert reasons.keys() == expected.keys()
     for number, (name, reason) in expected.items():
         assert reasons[number].startswith(f"{name}: when this was written, before 20")
         assert reasons[number].endswith(f", {reason}")
     scenario.sql(f"update {scenario.relation('t_dlt')} set loadedAt = now()")
-    assert "4 dead letters of" in replay(scenario, where="messageId <> '2'")
+    assert "3 dead letters of" in replay(scenario, where="messageId <> '2'")
     found = rows()
     assert found[3] == {"c": "dGV4dA=="}
-    assert [found[number] for number in (7, 8, 10)] == [
-        {"d": "n/a"},
-        {"e": 20},
-        {"s": {"x": 20, "x_old": None}},
-    ]
+    assert [found[number] for number in (7, 8)] == [{"d": "n/a"}, {"e": 20}]
     # What has no place is left out, but for what may be the value of a column by a name that it had then.
     ignoring = {**ROUTED, "incremental_strategy": "merge", "on_schema_change": "ignore"}
     scenario.model("select 1 as id", **ignoring)
@@ -704,11 +760,139 @@ def test_what_a_name_meant_when_a_letter_was_written(scenario: Scenario) -> None
     assert 12 not in rows()
 
 
+def test_names_that_were_swapped_after_a_letter_was_written(scenario: Scenario) -> None:
+    """Two of other types, three in a ring by one statement each, and fields at any depth."""
+    scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
+    pair = "struct<x:int,y:string>"
+    scenario.sql(
+        f"create table {scenario.relation()} (id int, a int, b string, k int, l int, m int, p int, q int, "
+        f"s {pair}, h array<{pair}>, g struct<x:int,y:string>) using iceberg"
+    )
+    write = written_by_hand(scenario)
+
+    def swap(one: str, other: str) -> None:
+        steps = ((one, "between"), (other, one.rpartition(".")[2]))
+        with scenario.table().transaction() as commit:
+            for old, new in (*steps, (f"{one.rpartition('.')[0]}.between".strip("."), other)):
+                with commit.update_schema() as update:
+                    update.rename_column(old, new.rpartition(".")[2])
+
+    write(1, a=1, b="one")
+    write(2, a="n/a", b="1")
+    write(3, k=1, l=2, m=3)
+    write(4, s={"x": 1, "Y": "one"}, h=[{"x": 2, "y": "two"}, {"y": "1"}])
+    write(5, p=1)
+    write(6, g={"x": 1, "y": "one"})
+    swap("a", "b")
+    swap("p", "q")
+    swap("s.x", "s.y")
+    swap("h.element.x", "h.element.y")
+    with scenario.table().update_schema() as update:
+        update.rename_column("s", "t")
+    for old, new in (("k", "between"), ("l", "k"), ("m", "l")):
+        scenario.sql(f"alter table {scenario.relation()} rename column {old} to {new}")
+        write(6 + "klm".index(old) + 1, between=11, k=12, l=13, m=14)
+    scenario.sql(f"alter table {scenario.relation()} rename column between to m")
+    swap("p", "q")
+    write(10, p=1)
+    write(11, a="one", b=1, k=2, l=3, m=1, t={"x": "one", "y": 1}, h=[{"x": "two", "y": 2}])
+    scenario.model("select 1 as id", **ROUTED, incremental_strategy="merge")
+    assert "6 dead letters of" in replay(scenario)
+    of_pair = {"x": "one", "y": 1}
+    loaded = with_values(scenario)
+    # Where fields inside of lists were renamed, PyIceberg reads a list that is NULL as an empty one.
+    for (number,) in scenario.sql(f"select id from {scenario.relation()} where h is null"):
+        assert not loaded[number].pop("h", None)
+    assert loaded == {
+        1: {"a": "one", "b": 1},
+        3: {"m": 1, "k": 2, "l": 3},
+        4: {"t": of_pair, "h": [{"x": "two", "y": 2}, {"x": "1", "y": None}]},
+        6: {"g": {"x": 1, "y": "one"}},
+        10: {"p": 1},
+        11: {"a": "one", "b": 1, "k": 2, "l": 3, "m": 1, "t": of_pair, "h": [{"x": "two", "y": 2}]},
+    }
+    reasons = {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)}
+    assert reasons.pop(2) == "`b`: the value does not convert to int without loss"
+    turns = reasons.pop(5)
+    assert turns.startswith("`p`: before 20")
+    assert turns.endswith(
+        " several columns or fields have had this name by turns, and which of them had it when this was "
+        "written is not told: give each value the name of today in the payload, and set `loadedAt` to a "
+        "later time"
+    )
+    # In between no column had one of the names, and two names were one column's.
+    assert sorted(reasons) == [7, 8, 9], reasons
+
+
+def test_columns_with_names_that_are_written_in_statements(scenario: Scenario) -> None:
+    """In each statement of a load, of letters, of a replay and of a backfill."""
+    aliases = ("old", "new", "good", "found", "bad", "judged", "there", "counted")
+    lambdas = ("k", "v", "entry", "key", "json", "whole", "token", "value_0", "item_0", "fields_0", "key_0")
+    words = ("letter", "row", "reason", "reasons", "payload", "loadedAt", "messageId", "number")
+    others = (
+        "text_0",
+        "audit_0",
+        "count_0",
+        "replaces",
+        "status",
+        "snapshot_id",
+        "data_file",
+        "seen",
+        "blank",
+    )
+    own = sorted(internal_names())
+    assert {"sparkevolve_letter", "sparkevolve_letter_chunk", "sparkevolve_row"} <= set(own)
+    texts = dict.fromkeys((*lambdas, *words, *others, *own, "sparkevolve_letter2", "sparkevolve_row_"), "s")
+
+    def query(rows: str, version: str, left_out: str = "") -> str:
+        # Of a struct that is called like a table, a field could be taken for a column.
+        structs = [f"named_struct('id', -1, 'n', -1) as {name}" for name in aliases]
+        items = [f"'{version}' as `{name}`" for name in texts if name != left_out]
+        return f"select id, n, {', '.join([*structs, *items])} from values {rows} as t(id, n)"
+
+    config: dict[str, Any] = {
+        **ROUTED,
+        "audits": [{"sql": "sparkevolve_row <> 'bad'", "severity": "row"}, "sparkevolve_letter is not null"],
+        "incremental_strategy": "merge",
+    }
+    scenario.model(query("(1, 1), (2, 2), (3, 3)", "old"), **config)
+    scenario.run()
+    scenario.model(query("(1, '10'), (2, 'x'), (3, 'y'), (4, 'z')", "letter"), **config)
+    scenario.run()
+    payload = "base64(cast(replace(cast(unbase64(payload) as string), '\"{}\"', '{}') as binary))"
+    for bad, good in (("x", 20), ("y", 30), ("z", 40)):
+        mended = payload.format(bad, good)
+        scenario.sql(
+            f"update {scenario.relation('t_dlt')} set payload = {mended} "
+            f"where messageId = '{{\"id\":{'xyz'.index(bad) + 2}}}'"
+        )
+    config |= {"incremental_strategy": "delete+insert", "removed_columns": "keep", "pad_with": "default"}
+    config["column_defaults"] = {"replaces": "'new'"}
+    scenario.model(query("(3, '300')", "row", left_out="replaces"), **config)
+    scenario.run()
+    log = replay(scenario, where="`loadedAt` < now()")
+    assert "2 dead letters of" in log
+    assert f"  1 stays: {load_replay.NEWER_ROW}" in log
+    args = {"model": "t", "column": "key_0", "value": "concat(key_0, k, sparkevolve_row)", "only_null": False}
+    args |= {"batch_by": "id", "rows_per_batch": 1}
+    run = scenario.dbt("run-operation", "backfill_column", "--args", json.dumps(args))
+    assert run.success, run.message + run.log
+    found = {row.pop("id"): row for row in scenario.table().scan().to_arrow().to_pylist()}
+    assert {number: row.pop("n") for number, row in found.items()} == {1: 10, 2: 20, 3: 300, 4: 40}
+    for number, version in ((1, "letter"), (2, "letter"), (3, "row"), (4, "letter")):
+        for name in aliases:
+            assert found[number].pop(name) == {"id": -1, "n": -1}
+        assert found[number].pop("replaces") == ("old" if number == 3 else version)
+        assert found[number].pop("key_0") == 3 * version
+        assert set(found[number].values()) == {version}
+
+
 def test_values_by_names_that_several_had_or_one_had_again(scenario: Scenario) -> None:
     """None goes into two columns, and where a run leaves out what has no place, none is that may have one."""
     scenario.sql(f"create schema if not exists `lake`.`{scenario.schema}`")
     scenario.sql(
-        f"create table {scenario.relation()} (id int, a string, f string, s struct<x:string>) using iceberg"
+        f"create table {scenario.relation()} (id int, a string, f string, s struct<x:string,v:string>) "
+        "using iceberg"
     )
     write = written_by_hand(scenario)
 
@@ -716,29 +900,39 @@ def test_values_by_names_that_several_had_or_one_had_again(scenario: Scenario) -
         scenario.sql(f"alter table {scenario.relation()} rename column {old} to {new}")
 
     write(1, a="b", other="left out")
-    write(2, s={"x": "y", "z": "left out"})
+    write(2, s={"x": "y", "v": "w", "z": "left out"})
     write(3, f="g")
     rename("a", "b")
     rename("s.x", "y")
+    rename("s.v", "w")
     rename("f", "g")
     write(4, f="of no column")
     scenario.sql(f"alter table {scenario.relation()} add column a string")
     write(5, a="c")
     rename("a", "c")
     rename("g", "f")
+    rename("s.y", "x")
     write(6, f="g")
+    write(7, s={"X": "y"})
     rename("f", "g")
+    rename("s.x", "y")
+    write(8, s={"y": "y", "v": "left out"})
     renames = {"a": "c", "s.x": "s.y"}
     config = {**ROUTED, "incremental_strategy": "merge", "column_renames": renames}
     scenario.model("select 1 as id", **config, on_schema_change="ignore")
-    assert "2 dead letters of" in replay(scenario)
-    assert with_values(scenario) == {1: {"b": "b"}, 3: {"g": "g"}}
+    assert "4 dead letters of" in replay(scenario)
+    assert with_values(scenario) == {
+        1: {"b": "b"},
+        2: {"s": {"y": "y", "w": "w"}},
+        3: {"g": "g"},
+        8: {"s": {"y": "y", "w": None}},
+    }
     what = "for a time: give the value the name of today in the payload, or leave it out"
     assert {row["payload"]["id"]: row["failureReason"] for row in letters(scenario)} == {
-        2: f"`s`.`x` was the name of `s`.`y` {what}",
         4: f"`f` was the name of `g` {what}",
         5: f"`a` was the name of `c` {what}",
         6: f"`f` was the name of `g` {what}",
+        7: f"`s`.`X` was the name of `s`.`y` {what}",
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import BinaryType, FixedType, NestedField, PrimitiveType
+from pyiceberg.types import BinaryType, FixedType, NestedField, PrimitiveType, StructType
 
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue, same_default
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
@@ -30,33 +30,41 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class EarlierMeaning:
-    """What the values of a column that were written down by its name have meant before.
+    """What the values of a field that were written down by its name have meant before.
 
     Attributes:
-        path: where in the table they mean something else now.
+        path: where the field is now.
+        parent: the field whose struct it is in; None for the table's own.
         since_schema_id: the first schema of which they mean what they mean now.
+        other_schema_ids: those of which they mean something else.
         is_called: what the field is called now that had the name, in backticks; empty if it is gone, or it is
             the type that was another one.
         was_other: whether it matters that another field had the name, and not that there were bytes, or none.
+        by_turns: whether several fields have had it before, or this one has got it back.
     """
 
     path: Path
+    parent: int | None
     since_schema_id: int
+    other_schema_ids: frozenset[int]
     is_called: str = ""
     was_other: bool = False
+    by_turns: bool = False
 
 
 @dataclass(frozen=True)
 class FormerName:
-    """A name that a column of a table had, and no longer has.
+    """A name that a field of a table had, and no longer has.
 
     Attributes:
+        parent: the field whose struct it is in; None for the table's own.
         name: the name, folded.
-        field_id: the column.
+        field_id: the field.
         schema_ids: the schemas in which it had the name.
-        is_first: whether no other column had it until the last one of these.
+        is_first: whether no other field of the struct had it until the last one of these.
     """
 
+    parent: int | None
     name: str
     field_id: int
     schema_ids: frozenset[int]
@@ -188,90 +196,93 @@ def taken_names(schemas: Iterable[Schema], current: Schema, known: Schema) -> tu
     return tuple(found.values())
 
 
-def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[str, EarlierMeaning]:
-    """Return what names of a table's columns have meant before, where their values alone do not tell.
+def earlier_meanings(schemas: Iterable[Schema], current: Schema) -> dict[int, EarlierMeaning]:
+    """Return what names of a table's fields have meant before, where their values alone do not tell.
 
     Either the name was another field's, which has been renamed or dropped since. Or there were bytes, or
-    there are now: in JSON these are Base64, which is a text like others.
+    there are now: in JSON these are Base64, which is a text like others. Structs are told by their ids, so
+    that it does not matter what they were called themselves.
 
     Args:
         schemas: all that the table has had.
         current: the one that it has.
 
     Returns:
-        By the name of the column, as it is now; of several in one column, the one that has ended last.
+        By the field's id.
     """
     ordered = [*sorted((s for s in schemas if s.schema_id != current.schema_id), key=_schema_id), current]
+    is_back = any(schema.schema_id > current.schema_id for schema in ordered)
     names = {f.field_id: path for path, f in fields_within(current.as_struct())}
-    by_path = [_by_path(schema) for schema in ordered]
-    found: dict[str, EarlierMeaning] = {}
-    for place, (path, f) in by_path[-1].items():
-        # The last schema in which it was otherwise, and the field that was there.
-        for number in reversed(range(len(ordered) - 1)):
-            old = by_path[number].get(place, (path, f))[1]
+    structs = [_structs(schema) for schema in ordered]
+    found: dict[int, EarlierMeaning] = {}
+    for parent, now in structs[-1].items():
+        for name, f in now.items():
+            had = [(n, of[parent][name]) for n, of in enumerate(structs[:-1]) if name in of.get(parent, {})]
+            others = [
+                (n, old) for n, old in had if old.field_id != f.field_id or _has_bytes(old) != _has_bytes(f)
+            ]
+            if not others:
+                continue
+            last, old = others[-1]
             is_other = old.field_id != f.field_id
-            is_unlike = _has_bytes(old) != _has_bytes(f)
-            if is_other or is_unlike:
-                since = next(n for n in range(number + 1, len(ordered)) if place in by_path[n])
-                called = path_text(names[old.field_id]) if is_other and old.field_id in names else ""
-                was_other = is_other and bool(called or not is_unlike)
-                meaning = EarlierMeaning(path, ordered[since].schema_id, called, was_other)
-                known = found.get(path[0])
-                if known is None or known.since_schema_id < meaning.since_schema_id:
-                    found[path[0]] = meaning
-                break
+            called = path_text(names[old.field_id]) if is_other and old.field_id in names else ""
+            since = next((n for n, _ in had if n > last), len(ordered) - 1)
+            found[f.field_id] = EarlierMeaning(
+                names[f.field_id],
+                parent,
+                ordered[since].schema_id,
+                frozenset(ordered[n].schema_id for n, _ in others),
+                called,
+                is_other and bool(called or _has_bytes(old) == _has_bytes(f)),
+                is_back or len({old.field_id for n, old in had if n <= last}) > 1,
+            )
     return found
 
 
 def former_names(schemas: Iterable[Schema], current: Schema) -> list[FormerName]:
-    """Return the names that the columns of a table have had before.
+    """Return the names that the fields of a table have had before.
 
     Args:
         schemas: all that the table has had.
         current: the one that it has.
     """
-    now = {f.field_id: fold(f.name) for f in current.fields}
+    now = {
+        parent: {f.field_id: name for name, f in fields.items()}
+        for parent, fields in _structs(current).items()
+    }
     found = []
-    for name, by_id in columns_named(schemas).items():
+    for (parent, name), by_id in fields_named(schemas).items():
         first = min(by_id, key=lambda field_id: min(by_id[field_id]))
         others = [n for field_id, ids in by_id.items() if field_id != first for n in ids]
         is_alone = all(n > max(by_id[first]) for n in others)
         found += [
-            FormerName(name, field_id, frozenset(ids), field_id == first and is_alone)
+            FormerName(parent, name, field_id, frozenset(ids), field_id == first and is_alone)
             for field_id, ids in by_id.items()
-            if now.get(field_id, name) != name
+            if now.get(parent, {}).get(field_id, name) != name
         ]
     return found
 
 
-def former_paths_inside(schemas: Iterable[Schema], current: Schema) -> dict[Path, list[Path]]:
-    """Return which fields inside of columns have had another name, by the folded path of today to that.
+def fields_named(schemas: Iterable[Schema]) -> dict[tuple[int | None, str], dict[int, set[int]]]:
+    """Return the fields that had a name: their ids, and those of the schemas.
 
-    Args:
-        schemas: all that the table has had.
-        current: the one that it has.
+    By the field whose struct they are in, None for the table's own, and the name, folded.
     """
-    now = {field_id: path for field_id, (path, _) in _fields(current)}
-    found: dict[Path, list[Path]] = {}
+    had: dict[tuple[int | None, str], dict[int, set[int]]] = {}
     for schema in schemas:
-        ids = {path: field_id for field_id, (path, _) in _fields(schema)}
-        for field_id, (path, f) in _fields(schema):
-            parent = now.get(ids[path[:-1]]) if len(path) > 1 else None
-            if parent is None or field_id not in now or fold(now[field_id][-1]) == fold(f.name):
-                continue
-            known = found.setdefault((*map(fold, parent), fold(f.name)), [])
-            if now[field_id] not in known:
-                known.append(now[field_id])
-    return found
-
-
-def columns_named(schemas: Iterable[Schema]) -> dict[str, dict[int, set[int]]]:
-    """Return the columns that had a name, by the name, folded: their ids, and those of the schemas."""
-    had: dict[str, dict[int, set[int]]] = {}
-    for schema in schemas:
-        for f in schema.fields:
-            had.setdefault(fold(f.name), {}).setdefault(f.field_id, set()).add(schema.schema_id)
+        for parent, fields in _structs(schema).items():
+            for name, f in fields.items():
+                had.setdefault((parent, name), {}).setdefault(f.field_id, set()).add(schema.schema_id)
     return had
+
+
+def _structs(schema: Schema) -> dict[int | None, dict[str, NestedField]]:
+    """Return the fields of each struct by their folded names, by the id of the field that is the struct."""
+    found: dict[int | None, dict[str, NestedField]] = {None: {fold(f.name): f for f in schema.fields}}
+    for _, f in fields_within(schema.as_struct()):
+        if isinstance(f.field_type, StructType):
+            found[f.field_id] = {fold(inner.name): inner for inner in f.field_type.fields}
+    return found
 
 
 def _schema_id(schema: Schema) -> int:

@@ -135,62 +135,84 @@ def since(table: Table, schema_id: int, newest_before: int) -> str:
     return (iso_of(seen_ms) or "") if seen_ms else ""
 
 
-def meanings_until(table: Table) -> dict[str, tuple[EarlierMeaning, int]]:
-    """Return what columns' names have meant before, and until when, in milliseconds since the epoch.
-
-    By the name of the column. Where nobody knows until when, it is until now.
-    """
-    metadata = table.metadata
-    meanings = earlier_meanings(metadata.schemas, metadata.schema())
-    sightings = _sightings(table) if meanings else []
-    seen = _first_seen(table, sightings)
-    if any(meaning.since_schema_id == metadata.current_schema_id for meaning in meanings.values()):
-        # It may have been there before, and come back.
-        seen[metadata.current_schema_id] = _current_since(table, sightings)
-    return {
-        name: (meaning, seen.get(meaning.since_schema_id, metadata.last_updated_ms))
-        for name, meaning in meanings.items()
-    }
-
-
 class NameUse(NamedTuple):
-    """A name that a column had before.
+    """A name that a field had before.
 
     Attributes:
+        parent: the field whose struct it is in; None for the table's own.
         name: the name, in lower case.
-        field_id: the column's id.
+        field_id: the field's id.
         until_ms: until when it is known to have had the name, in milliseconds since the epoch: a value that
-            was written down by the name before that is the column's. 0 if it is not known of any time.
+            was written down by the name before that is the field's. 0 if it is not known of any time.
         is_exact: whether it never had the name from then on, and not only nobody knows.
     """
 
+    parent: int | None
     name: str
     field_id: int
     until_ms: int = 0
     is_exact: bool = False
 
 
-def names_until(table: Table) -> list[NameUse]:
-    """Return what is known of the names that columns had before."""
-    found = former_names(table.metadata.schemas, table.schema())
-    sightings = _sightings(table) if found else []
-    return [
-        NameUse(n.name, n.field_id, *_known_until(table, sightings, n.schema_ids))
-        if n.is_first
-        else NameUse(n.name, n.field_id)
-        for n in found
-    ]
+class NamesOverTime(NamedTuple):
+    """What is known of the names that the fields of a table have had.
+
+    Attributes:
+        meanings: what fields' names have meant before, and until when, in milliseconds since the epoch, by
+            the field's id. Where nobody knows until when, it is until now.
+        former: the names that fields had before.
+        complete_ms: since when all schemas are known, in milliseconds since the epoch; 0 for always.
+    """
+
+    meanings: dict[int, tuple[EarlierMeaning, int]]
+    former: list[NameUse]
+    complete_ms: int
 
 
-def complete_since(table: Table) -> int:
-    """Return since when a table knows all of its schemas, in milliseconds since the epoch; 0 for always."""
-    ids = {schema.schema_id for schema in table.metadata.schemas}
+def names_over_time(table: Table) -> NamesOverTime:
+    """Return what a table knows of the names that its fields have had."""
+    metadata = table.metadata
+    meanings = earlier_meanings(metadata.schemas, metadata.schema())
+    former = former_names(metadata.schemas, metadata.schema())
+    ids = {schema.schema_id for schema in metadata.schemas}
     oldest = max(ids)
     while oldest - 1 in ids:
         oldest -= 1
-    if oldest == 0:
+    if not (meanings or former or oldest):
+        return NamesOverTime({}, [], 0)  # without a look at older files
+    sightings = _sightings(table)
+    seen = _first_seen(table, sightings)
+    complete_ms = seen.get(oldest, metadata.last_updated_ms) if oldest else 0
+    if any(meaning.since_schema_id == metadata.current_schema_id for meaning in meanings.values()):
+        # It may have been there before, and come back.
+        seen[metadata.current_schema_id] = _current_since(table, sightings)
+    until = {
+        field_id: max(
+            seen.get(meaning.since_schema_id, metadata.last_updated_ms),
+            _seen_after(table, sightings, meaning.other_schema_ids),
+        )
+        for field_id, meaning in meanings.items()
+    }
+    return NamesOverTime(
+        {field_id: (meaning, until[field_id]) for field_id, meaning in meanings.items()},
+        [
+            NameUse(n.parent, n.name, n.field_id, *_known_until(table, sightings, n.schema_ids))
+            if n.is_first
+            else NameUse(n.parent, n.name, n.field_id)
+            for n in former
+        ],
+        complete_ms,
+    )
+
+
+def _seen_after(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> int:
+    """Return when another schema is first seen after the last time that one of some was the current one."""
+    snapshots = ((s.timestamp_ms, 0, s.schema_id) for s in table.metadata.snapshots)
+    seen = sorted([*snapshots, *((s.at_ms, 1, s.schema_id) for s in sightings)], key=lambda s: s[:2])
+    last = max((n for n, (_, _, schema_id) in enumerate(seen) if schema_id in schema_ids), default=None)
+    if last is None:
         return 0
-    return _first_seen(table, _sightings(table)).get(oldest, table.metadata.last_updated_ms)
+    return seen[last + 1][0] if last + 1 < len(seen) else table.metadata.last_updated_ms
 
 
 def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> tuple[int, bool]:

@@ -1,21 +1,20 @@
 """Which columns of a table the values of dead letters are of, by the names that these had at the time."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField
+from pyiceberg.types import NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning, columns_named, former_paths_inside
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text
+from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning, fields_named
+from dbt.adapters.sparkevolve.evolution.names import fold, path_text
+from dbt.adapters.sparkevolve.evolution.types import children, fields_within
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
-from dbt.adapters.sparkevolve.iceberg.schema_history import (
-    complete_since,
-    meanings_until,
-    names_until,
-)
+from dbt.adapters.sparkevolve.iceberg.schema_history import NamesOverTime, names_over_time
 from dbt.adapters.sparkevolve.sql import replay
+from dbt.adapters.sparkevolve.sql.payloads import ALWAYS, Naming
+from dbt.adapters.sparkevolve.sql.replay import Staying
 from dbt.adapters.sparkevolve.times import iso_of
 
 
@@ -41,37 +40,18 @@ def letter_names(
         renames: the model's `column_renames`.
         padded: returns what letters without a column get in it; None for NULL.
     """
-    schema, schemas = table.schema(), table.metadata.schemas
-    had = columns_named(schemas)
+    schema = table.schema()
+    had = fields_named(table.metadata.schemas)
     old_names = _renamed(schema, renames)
-    uses, meanings, complete = names_until(table), meanings_until(table), complete_since(table)
-    ended = {use.name: use.until_ms * 1000 for use in uses if use.until_ms}
+    names = names_over_time(table)
 
-    def names(f: NestedField) -> tuple[str, ...]:
+    def keys(f: NestedField) -> tuple[str, ...]:
         old = old_names.get(fold(f.name))
         # If it was another column's, too, only the time of a letter tells which one is meant.
-        is_own = old is not None and had.get(fold(old), {}).keys() <= {f.field_id}
+        is_own = old is not None and had.get((None, fold(old)), {}).keys() <= {f.field_id}
         return (f.name, old) if old is not None and is_own else (f.name,)
 
-    columns = [
-        replay.Column(
-            f.name,
-            f.field_type,
-            names(f),
-            padded(f),
-            _meaning(f.name, meanings.get(f.name), complete),
-            ended.get(fold(f.name)),
-            tuple((n, until * 1000) for n, id_, until, _ in uses if id_ == f.field_id and until),
-        )
-        for f in schema.fields
-    ]
-    former: dict[Path, list[Path]] = {}
-    for use in uses:
-        if not use.is_exact:
-            former.setdefault((use.name,), []).append((schema.find_field(use.field_id).name,))
-    former |= former_paths_inside(schemas, schema)
-    texts = {path_text(path): " or ".join(map(path_text, now)) for path, now in former.items()}
-    return LetterNames(columns, texts)
+    return LetterNames([_column(f, names, keys(f), padded(f)) for f in schema.fields], _former(schema, names))
 
 
 def _renamed(schema: Schema, renames: Mapping[str, str]) -> dict[str, str]:
@@ -83,27 +63,91 @@ def _renamed(schema: Schema, renames: Mapping[str, str]) -> dict[str, str]:
     return {fold(new): old for old, new in renames.items() if "." not in old and fold(old) not in taken}
 
 
-def _meaning(name: str, known: tuple[EarlierMeaning, int] | None, complete_ms: int) -> tuple[str, int] | None:
-    """Return why a letter from before a time stays, and the time in microseconds since the epoch.
+def _former(schema: Schema, names: NamesOverTime) -> dict[str, str]:
+    """Return the paths that may have been fields' at any time, as no time tells, with those of today."""
+    paths = {f.field_id: path for path, f in fields_within(schema.as_struct())}
+    found: dict[str, list[str]] = {}
+    for use in names.former:
+        if not use.is_exact:
+            parent = () if use.parent is None else paths[use.parent]
+            found.setdefault(path_text((*parent, use.name)), []).append(path_text(paths[use.field_id]))
+    return {old: " or ".join(now) for old, now in found.items()}
+
+
+def _column(
+    f: NestedField, names: NamesOverTime, keys: tuple[str, ...], padded: DefaultValue | None
+) -> replay.Column:
+    """Return how letters are read back into a column.
 
     Args:
-        name: the column.
-        known: what its name, or one in it, has meant before, and until when; None if it is not known to have.
-        complete_ms: since when all schemas of the table are known.
+        f: the column.
+        names: what is known of the names that the fields of the table have had.
+        keys: under which names the model may return it.
+        padded: see ``replay.Column``.
     """
-    if known is None or known[1] < complete_ms:
+    inside = {inner.field_id: _naming(parent.field_id, inner, names) for parent, inner in _in_structs(f)}
+    return replay.Column(
+        f.name,
+        f.field_type,
+        keys,
+        padded,
+        _naming(None, f, names),
+        {field_id: naming for field_id, naming in inside.items() if naming != ALWAYS},
+        tuple(_staying(f, names)),
+    )
+
+
+def _in_structs(f: NestedField) -> Iterator[tuple[NestedField, NestedField]]:
+    """Yield the fields of all structs in a field, itself too, each behind the one that is the struct."""
+    for inner in children(f.field_type):
+        if isinstance(f.field_type, StructType):
+            yield f, inner
+        yield from _in_structs(inner)
+
+
+def _naming(parent: int | None, f: NestedField, names: NamesOverTime) -> Naming:
+    """Return by which names letters have a field of a struct, or a column of the table."""
+    own = ((use.name, use.until_ms * 1000) for use in names.former if use.field_id == f.field_id)
+    return Naming(_since(parent, f, names), tuple((name, until) for name, until in own if until))
+
+
+def _since(parent: int | None, f: NestedField, names: NamesOverTime) -> int | None:
+    """Return until when its name of today was another one's, in microseconds; None if it never was."""
+    place = (parent, fold(f.name))
+    others = (use.until_ms * 1000 for use in names.former if (use.parent, use.name) == place)
+    return next((until for until in others if until), None)
+
+
+def _staying(f: NestedField, names: NamesOverTime) -> Iterator[Staying]:
+    """Yield which letters with a value for a column stay for what its name, or one inside, has meant."""
+    if names.complete_ms:
         reason = (
-            f"{path_text((name,))}: which column had this name when this was written, before "
-            f"{iso_of(complete_ms)}, is not known any more, as the table's older schemas have expired: if it "
-            "is the one that has it now, set `loadedAt` to a later time"
+            f"{path_text((f.name,))}: which column had this name when this was written, before "
+            f"{iso_of(names.complete_ms)}, is not known any more, as the table's older schemas have expired: "
+            "if it is the one that has it now, set `loadedAt` to a later time"
         )
-        return (reason, complete_ms * 1000) if complete_ms else None
-    meaning, until_ms = known
+        yield Staying(reason, names.complete_ms * 1000)
+    for inner in (f, *(inner for _, inner in fields_within(f.field_type))):
+        if inner.field_id in names.meanings:
+            meaning, until_ms = names.meanings[inner.field_id]
+            since = _since(meaning.parent, inner, names)
+            if since is None or since < until_ms * 1000:
+                yield Staying(_reason(meaning, until_ms), until_ms * 1000, since, by_own_name=inner is f)
+
+
+def _reason(meaning: EarlierMeaning, until_ms: int) -> str:
+    """Return why a letter stays that was written before a time, when a name had another meaning."""
     name, until = path_text(meaning.path), iso_of(until_ms) or ""
+    if meaning.by_turns:
+        return (
+            f"{name}: before {until} several columns or fields have had this name by turns, and which "
+            "of them had it when this was written is not told: give each value the name of today in the "
+            "payload, and set `loadedAt` to a later time"
+        )
     if meaning.is_called:
         what = (
-            f"it was what is {meaning.is_called} now: give the value that name in the payload, or, if it is "
-            "meant for the new one, set `loadedAt` to a later time"
+            f"it was what is {meaning.is_called} now, or had no column: give the value the name of today in "
+            "the payload, or leave it out, and set `loadedAt` to a later time"
         )
     elif meaning.was_other:
         what = (
@@ -115,5 +159,4 @@ def _meaning(name: str, known: tuple[EarlierMeaning, int] | None, complete_ms: i
             "it had another type, and JSON does not tell bytes from text: put into the payload what it is to "
             "be (of bytes the Base64), and set `loadedAt` to a later time"
         )
-    reason = f"{name}: when this was written, before {until}, {what}"
-    return reason, until_ms * 1000
+    return f"{name}: when this was written, before {until}, {what}"

@@ -8,7 +8,14 @@ from typing import Any, Protocol
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
-from pyiceberg.types import IcebergType, LongType, NestedField, PrimitiveType, StringType, UUIDType
+from pyiceberg.types import (
+    IcebergType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+    StringType,
+    UUIDType,
+)
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
@@ -22,11 +29,16 @@ from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
-from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant, is_widening, spark_type
+from dbt.adapters.sparkevolve.evolution.types import (
+    fields_within,
+    has_variant,
+    is_widening,
+    spark_type,
+)
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
-from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost
+from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost, properties_since
 from dbt.adapters.sparkevolve.iceberg.row_counts import inserting_since
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
@@ -42,7 +54,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
-from dbt.adapters.sparkevolve.sql.replay import ABSENT, CHUNK, LETTER, LOADED, PROBLEM, UNKNOWN, Compared
+from dbt.adapters.sparkevolve.sql.replay import Compared, Own
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
@@ -93,6 +105,8 @@ class Replayed:
         removed: how many letters of an earlier replay were removed, whose rows were in already.
         staying: how many letters stay, by reason.
         left_out: of how many of those that went in values were left out, by the paths of these.
+        by_others: how many letters another replay has loaded while this one ran.
+        gone: how many others were removed meanwhile.
     """
 
     table: str
@@ -102,6 +116,8 @@ class Replayed:
     removed: int = 0
     staying: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    by_others: int = 0
+    gone: int = 0
 
     @property
     def data(self) -> dict[str, Any]:
@@ -114,6 +130,8 @@ class Replayed:
             "removed_of_earlier_replay": self.removed,
             "staying": dict(self.staying),
             "left_out": dict(self.left_out),
+            "loaded_by_others": self.by_others,
+            "removed_by_others": self.gone,
         }
 
     @property
@@ -122,12 +140,20 @@ class Replayed:
         removed = ", and removed from the dead letters" if self.loaded else ""
         done = "would be loaded" if self.is_plan else f"loaded{removed}"
         texts = [f"{self.table}: {counted(self.loaded, 'dead letter')} of {self.letters} {done}"]
-        if not (self.loaded or self.removed or self.staying):
+        if not (self.loaded or self.removed or self.staying or self.by_others or self.gone):
             texts.append("  none matches that was still there")
         if self.removed:
             texts.append(
                 f"  {self.removed} more {agreeing(self.removed, 'was', 'were')} loaded by an earlier replay, "
                 f"and {agreeing(self.removed, 'is', 'are')} removed now"
+            )
+        if self.by_others:
+            were = agreeing(self.by_others, "was", "were")
+            texts.append(f"  {self.by_others} more {were} loaded by another replay meanwhile")
+        if self.gone:
+            texts.append(
+                f"  {self.gone} more {agreeing(self.gone, 'was', 'were')} removed from the dead letters by "
+                "others meanwhile, and not loaded by this replay"
             )
         out = "would be left out" if self.is_plan else "were left out"
         texts += [
@@ -206,6 +232,9 @@ class Replay:
         self._settings = settings
         self._arguments = arguments
         self._letters = letters_relation(node.relation, settings)
+        # The ids of what was loaded, and of what stays for the rows of its key, with the reason.
+        self._loaded: set[str] = set()
+        self._staying: dict[str, str] = {}
 
     def run(self) -> Replayed:
         """Load what can be loaded, and remove it from the dead letters; or count, for a plan.
@@ -237,6 +266,8 @@ class Replay:
                 found.removed = self._finish_earlier(table)
             judged = self._judge(table)
             self._load(judged, found)
+            if not self._arguments.plan_only:
+                self._note_others(judged, table, found)
         finally:
             self._give_back()
         return found
@@ -330,6 +361,7 @@ class Replay:
         schema = table.schema()
         names = letter_names(table, self._settings.column_renames, self._padded)
         key = set(map(fold, self._settings.unique_key))
+        own = replay.own_names({f.name for f in schema.fields})
         staged = self._stage(
             replay.read_back(
                 str(self._letters),
@@ -340,6 +372,7 @@ class Replay:
                 limit=self._arguments.limit,
                 newest_only=self._is_keyed and not self._arguments.overwrite,
                 known_only=not self._leaves_out,
+                own=own,
                 former=names.former,
             ),
             schema,
@@ -350,16 +383,21 @@ class Replay:
         )
         may_relax = self._settings.relax_not_null and not self._settings.frozen_for
         members = conversions(schema, source, Policy(relax_not_null=may_relax))
-        own = {LETTER: StringType(), CHUNK: LongType(), LOADED: LongType(), ABSENT: StringType()}
+        types = {
+            own.letter: StringType(),
+            own.chunk: LongType(),
+            own.loaded: LongType(),
+            own.absent: StringType(),
+        }
         judgement = dead_letters.Judgement(
-            f"(SELECT * FROM {staged} WHERE `{PROBLEM}` IS NULL)",
-            {f.name: f.field_type for f in source.fields} | own,
-            [*members, *(Member(name, (name,), Unchanged()) for name in own)],
+            f"(SELECT * FROM {staged} WHERE {quote(own.problem)} IS NULL)",
+            {f.name: f.field_type for f in source.fields} | types,
+            [*members, *(Member(name, (name,), Unchanged()) for name in types)],
             {},
-            identity=(LETTER,),
+            identity=(own.letter,),
             unique=_spelled(self._settings.unique_key, schema) if self._settings.merges else (),
             # Older ones of a key are replaced by newer ones, as batches would.
-            apart=(LOADED,),
+            apart=(own.loaded,),
             audits=self._settings.row_audits,
         )
         judged = naming_audits(
@@ -367,7 +405,7 @@ class Replay:
             judgement.audits,
             lambda some: self._stage(replace(judgement, audits=some).judged(), schema),
         )
-        return _Judged(str(staged), judgement, str(judged), schema)
+        return _Judged(str(staged), judgement, str(judged), schema, own)
 
     def _padded(self, f: NestedField) -> DefaultValue | None:
         """Return what letters without a column get in it, which is what they are judged by; None for NULL."""
@@ -399,7 +437,7 @@ class Replay:
                 )
             self._spark.run(branch_statements.refresh_table(str(self._target)))
             if not self._arguments.plan_only:
-                found.removed += self._finish_earlier(base.table)
+                self._finish_earlier(base.table)
             left = self._left(judged, chunk, base)
             ids = [id_ for id_ in self._still_there(judged.ids(chunk)) if id_ not in left]
             if self._arguments.plan_only or not ids:
@@ -409,12 +447,23 @@ class Replay:
                 return
             absent = self._absent(judged, chunk)
             staged = self._stage(judged.rows(ids, absent), judged.schema)
-            if self._try_to_load(staged, base, ids, absent, attempt > retries):
-                found.loaded += self._remove(ids)
+            if self._try_to_load(staged, base, ids, absent, attempt > retries, found.loaded):
+                # Another replay that begins right now removes their letters as well.
+                found.loaded += int(self._spark.rows(judged.count(ids))[0][0])
+                self._loaded.update(ids)
+                self._remove(ids)
                 self._note_left(judged, left, found)
                 self._note_left_out(judged, ids, found)
                 return
-        raise PublishConflictError(str(self._target), retries + 1)
+        raise self._conflict(retries + 1, found.loaded)
+
+    def _conflict(self, attempts: int, loaded: int) -> OperationError:
+        return OperationError(
+            f"Other writers committed to {self._target} each time that its dead letters had been loaded, "
+            f"{counted(attempts, 'time')}, so these were not published, and stay where they are. Until then "
+            f"{counted(loaded, 'dead letter')} {agreeing(loaded, 'was', 'were')} loaded. Run this again when "
+            "the table is quieter, or raise `commit_retries`."
+        )
 
     def _still_there(self, ids: str) -> list[str]:
         """Return those of the ids of a query whose letters nobody has removed since they were judged.
@@ -439,6 +488,7 @@ class Replay:
         ids: Sequence[str],
         absent: Sequence[str],
         is_last: bool,
+        loaded: int,
     ) -> bool:
         """Load rows and publish them with the ids of their letters; tell whether that is done."""
         settings = self._of_a_replay()
@@ -451,7 +501,10 @@ class Replay:
             published = replay.Published(base.ref, head.snapshot_id, tuple(ids))
             load.properties = {REPLAYED: published.text}
         self._runner.audit(load)
-        return bool(self._runner.publish(load, is_last))
+        try:
+            return bool(self._runner.publish(load, is_last))
+        except PublishConflictError as exc:
+            raise self._conflict(exc.attempts, loaded) from exc
 
     def _of_a_replay(self) -> IncrementalSettings:
         """Return settings that load rows by the model's key, or add them."""
@@ -484,18 +537,18 @@ class Replay:
         """Return which letters of a chunk stay for the rows of their keys, with the reason, by id."""
         if not self._is_keyed:
             return {}
-        key = _spelled(self._settings.unique_key, judged.schema)
+        key, own = _spelled(self._settings.unique_key, judged.schema), judged.own
         left = self._excluded(judged, chunk, key)
         if self._arguments.overwrite:
             return left
         for loaded in sorted(int(row[0]) for row in self._spark.rows(judged.times(chunk))):
             then = _snapshot_at(base, loaded // 1000)
             of_letters = judged.at(chunk, loaded)
-            now = replay.rows_of(str(self._target), None, of_letters, compared(judged.schema), key)
+            now = replay.rows_of(str(self._target), None, of_letters, compared(judged.schema), key, own)
             before = base.table.schemas().get(_schema_id(base, then)) if then is not None else None
             if then is not None and before is not None and _has(before, judged.schema, key):
                 columns = compared(judged.schema, before)
-                was = replay.rows_of(str(self._target), then, of_letters, columns, key)
+                was = replay.rows_of(str(self._target), then, of_letters, columns, key, own)
                 query, reason = f"{now}\nEXCEPT\n{was}", NEWER_ROW
                 gone = f"{was}\nEXCEPT\n{now}"
                 # What was loaded since is newer also if it has the same values again.
@@ -503,7 +556,7 @@ class Replay:
                 if added_by and all(fold(f.name) != "_file" for f in judged.schema.fields):
                     all_ = compared(judged.schema)
                     since = replay.rows_of(
-                        str(self._target), None, of_letters, all_, key, added_by, is_main=base.is_main
+                        str(self._target), None, of_letters, all_, key, own, added_by, is_main=base.is_main
                     )
                     query = f"({query})\nUNION ALL\n{since}"
             else:
@@ -527,7 +580,9 @@ class Replay:
             return {}
         is_merge = settings.strategy == Strategy.MERGE
         letters = judged.at(chunk)
-        query = replay.excluded(str(self._target), letters, settings.predicates, key, is_merge=is_merge)
+        query = replay.excluded(
+            str(self._target), letters, settings.predicates, key, judged.own, is_merge=is_merge
+        )
         left = {str(row[0]): _EXCLUDED for row in self._spark.rows(query)}
         if self._arguments.overwrite:
             # The newest one's row is the one to be there.
@@ -536,6 +591,7 @@ class Replay:
                 judged.stored,
                 settings.predicates,
                 key,
+                judged.own,
                 is_merge=is_merge,
                 are_letters=True,
             )
@@ -543,7 +599,33 @@ class Replay:
                 left.setdefault(str(row[0]), _BEFORE_OTHERS)
         return left
 
+    def _note_others(self, judged: "_Judged", since: LoadedTable, found: Replayed) -> None:
+        """Note what others have done with letters since these were read: of those nothing else is said."""
+        self._spark.run(branch_statements.refresh_table(str(self._letters)))
+        ids = f"SELECT {replay.letter_id()} AS `letter` FROM {self._letters}"
+        if int(self._spark.rows(judged.count_gone(ids))[0][0]) <= found.loaded:
+            return
+        by_replay = {
+            id_
+            for properties in properties_since(self._catalog.load(self._target), since)
+            if (published := replay.published_in(properties.get(REPLAYED))) is not None
+            for id_ in published.ids
+        }
+        for letter, number in self._spark.rows(judged.gone(ids)):
+            if str(letter) in self._loaded:
+                continue
+            if str(letter) in by_replay:
+                found.by_others += int(number)
+            else:
+                found.gone += int(number)
+            if reason := self._staying.get(str(letter)):
+                found.staying[reason] -= int(number)
+        for reason, number in self._spark.rows(judged.reasons_of_gone(ids)):
+            found.staying[str(reason)] -= int(number)
+        found.staying = +found.staying
+
     def _note_left(self, judged: "_Judged", left: Mapping[str, str], found: Replayed) -> None:
+        self._staying.update(left)
         for reason in set(left.values()):
             ids = [letter for letter, why in left.items() if why == reason]
             found.staying[reason] += int(self._spark.rows(judged.count(ids))[0][0])
@@ -582,11 +664,6 @@ class _Chunk:
     number: int
     absent: str
 
-    @property
-    def condition(self) -> str:
-        """The SQL condition that a letter is one of them."""
-        return f"`{CHUNK}` = {self.number} AND `{ABSENT}` = '{self.absent}'"
-
 
 @dataclass(frozen=True)
 class _Judged:
@@ -597,12 +674,14 @@ class _Judged:
         judgement: what was asked of each.
         table: the rendered name of the answers.
         schema: the schema of the table that they are for.
+        own: what the columns beside those are called.
     """
 
     staged: str
     judgement: dead_letters.Judgement
     table: str
     schema: Schema
+    own: Own
 
     @property
     def _good(self) -> str:
@@ -612,7 +691,7 @@ class _Judged:
     def _judged_bad(self) -> str:
         """The query of the letters whose rows are bad: ``letter``, ``reason``."""
         return (
-            f"SELECT get_json_object(`id`, '$.{LETTER}') AS `letter`,\n"
+            f"SELECT get_json_object(`id`, '$.{self.own.letter}') AS `letter`,\n"
             "  array_join(`reasons`, '; ') AS `reason`\n"
             f"FROM (\n{self.judgement.letters(self.table)}\n) AS `bad`"
         )
@@ -623,43 +702,69 @@ class _Judged:
         own = ", ".join(string_literal(reason) for reason in _LEFT)
         return (
             f"SELECT `letter`, max(`reason`) AS `reason` FROM (\n{self._judged_bad}\nUNION ALL\n"
-            f"SELECT `{LETTER}`, `{PROBLEM}` FROM {self.staged}\n"
-            f"WHERE `{PROBLEM}` IS NOT NULL AND NOT `{PROBLEM}` IN ({own})\n"
+            f"SELECT `{self.own.letter}`, `{self.own.problem}` FROM {self.staged}\n"
+            f"WHERE `{self.own.problem}` IS NOT NULL AND NOT `{self.own.problem}` IN ({own})\n"
             ") AS `staying` GROUP BY `letter`"
+        )
+
+    @property
+    def _staying(self) -> str:
+        """The query of the letters that stay: ``letter``, ``reason``."""
+        return (
+            f"{self._judged_bad}\nUNION ALL\nSELECT `{self.own.letter}`, `{self.own.problem}` "
+            f"FROM {self.staged} WHERE `{self.own.problem}` IS NOT NULL"
         )
 
     @property
     def reasons(self) -> str:
         """The query of how many letters stay, by reason."""
-        letters = self.judgement.letters(self.table)
+        return f"SELECT `reason`, count(*) FROM (\n{self._staying}\n) AS `staying` GROUP BY `reason`"
+
+    def reasons_of_gone(self, ids: str) -> str:
+        """Return the query of how many letters would stay, by reason, and are none of those of a query."""
+        there = f"LEFT ANTI JOIN (\n{ids}\n) AS `there` ON `staying`.`letter` = `there`.`letter`"
         return (
-            "SELECT `reason`, count(*) FROM (\n"
-            f"SELECT array_join(`reasons`, '; ') AS `reason` FROM (\n{letters}\n) AS `bad`\nUNION ALL\n"
-            f"SELECT `{PROBLEM}` FROM {self.staged} WHERE `{PROBLEM}` IS NOT NULL\n"
-            ") AS `staying` GROUP BY `reason`"
+            f"SELECT `reason`, count(*) FROM (\n{self._staying}\n) AS `staying`\n{there}\nGROUP BY `reason`"
+        )
+
+    def count_gone(self, ids: str) -> str:
+        """Return the query of how many letters are none of those of a query."""
+        return f"SELECT count(*) FROM (\n{self._gone(ids)}\n) AS `gone`"
+
+    def gone(self, ids: str) -> str:
+        """Return the query of the ids of these letters, each with how many it is."""
+        return f"SELECT `letter`, count(*) FROM (\n{self._gone(ids)}\n) AS `gone` GROUP BY `letter`"
+
+    def _gone(self, ids: str) -> str:
+        all_ = f"SELECT `{self.own.letter}` AS `letter` FROM {self.staged}"
+        return (
+            f"SELECT `judged`.`letter` FROM (\n{all_}\n) AS `judged`\n"
+            f"LEFT ANTI JOIN (\n{ids}\n) AS `there` ON `judged`.`letter` = `there`.`letter`"
         )
 
     @property
     def chunks(self) -> str:
         """The query of the numbers of the chunks that have rows to load, and what these lack."""
-        chunks = f"SELECT DISTINCT `{CHUNK}`, `{ABSENT}` FROM (\n{self._good}\n) AS `good`"
-        return f"{chunks} ORDER BY `{CHUNK}`, `{ABSENT}`"
+        items = f"`{self.own.chunk}`, `{self.own.absent}`"
+        return f"SELECT DISTINCT {items} FROM (\n{self._good}\n) AS `good` ORDER BY {items}"
 
     def ids(self, chunk: _Chunk) -> str:
         """Return the query of the ids of the letters of a chunk."""
-        ids = f"SELECT DISTINCT `{LETTER}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
+        letter = f"`{self.own.letter}`"
+        ids = f"SELECT DISTINCT {letter} FROM (\n{self._good}\n) AS `good` WHERE {self._of(chunk)}"
         if not self.judgement.audits:
             return ids
         # Equal letters are removed by one id, and an audit need not say the same of each.
-        return f"{ids}\nAND NOT `{LETTER}` IN (SELECT `letter` FROM (\n{self._judged_bad}\n) AS `bad`)"
+        return f"{ids}\nAND NOT {letter} IN (SELECT `letter` FROM (\n{self._judged_bad}\n) AS `bad`)"
 
     def times(self, chunk: _Chunk) -> str:
         """Return the query of when they were written, in microseconds since the epoch."""
-        return f"SELECT DISTINCT `{LOADED}` FROM (\n{self._good}\n) AS `good` WHERE {chunk.condition}"
+        loaded = f"`{self.own.loaded}`"
+        return f"SELECT DISTINCT {loaded} FROM (\n{self._good}\n) AS `good` WHERE {self._of(chunk)}"
 
     def at(self, chunk: _Chunk, loaded: int | None = None) -> str:
         """Return the query of the letters of a chunk, or of those that were written at a time."""
-        where = chunk.condition if loaded is None else f"{chunk.condition} AND `{LOADED}` = {loaded}"
+        where = self._of(chunk) if loaded is None else f"{self._of(chunk)} AND `{self.own.loaded}` = {loaded}"
         return f"{self.stored} WHERE {where}"
 
     @property
@@ -672,25 +777,34 @@ class _Judged:
             else quote(f.name)
             for f in self.schema.fields
         ]
-        own = [f"`{LETTER}`", f"`{LOADED}`"]
+        own = [f"`{self.own.letter}`", f"`{self.own.loaded}`"]
         return f"SELECT {', '.join([*items, *own])} FROM (\n{self._good}\n) AS `good`"
 
     def rows(self, ids: Iterable[str], absent: Collection[str]) -> str:
         """Return the query of the rows of letters, with the columns of the table but those they lack."""
         present = [f.name for f in self.schema.fields if f.name not in absent]
         names = ", ".join(f"`{name.replace('`', '``')}`" for name in present)
-        return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+        return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {self._among(ids)}"
 
     def unknown(self, ids: Iterable[str]) -> str:
         """Return the query of how many letters have values that the table has no place for, by paths."""
         return (
-            f"SELECT `{UNKNOWN}`, count(*) FROM {self.staged}\n"
-            f"WHERE `{UNKNOWN}` <> '' AND {_among(ids)} GROUP BY `{UNKNOWN}`"
+            f"SELECT `{self.own.unknown}`, count(*) FROM {self.staged}\n"
+            f"WHERE `{self.own.unknown}` <> '' AND {self._among(ids)} GROUP BY `{self.own.unknown}`"
         )
 
     def count(self, ids: Iterable[str]) -> str:
         """Return the query of how many rows letters have."""
-        return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {_among(ids)}"
+        return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {self._among(ids)}"
+
+    def _of(self, chunk: _Chunk) -> str:
+        """Return the condition that a letter is one of a chunk."""
+        return f"`{self.own.chunk}` = {chunk.number} AND `{self.own.absent}` = '{chunk.absent}'"
+
+    def _among(self, ids: Iterable[str]) -> str:
+        """Return the condition that a letter is one of some."""
+        listed = ", ".join(map(string_literal, ids))
+        return f"`{self.own.letter}` IN ({listed})" if listed else "false"
 
 
 def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:
@@ -699,11 +813,6 @@ def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:
         (path, f.field_id, f.field_type if f.field_type.is_primitive else None)
         for path, f in fields_within(schema.as_struct())
     ]
-
-
-def _among(ids: Iterable[str]) -> str:
-    listed = ", ".join(map(string_literal, ids))
-    return f"`{LETTER}` IN ({listed})" if listed else "false"
 
 
 def _spelled(names: Sequence[str], schema: Schema) -> list[str]:

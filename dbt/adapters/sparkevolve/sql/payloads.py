@@ -5,7 +5,8 @@ expect: a name in another case, a value of another shape, digits beyond those of
 maps and lists of texts only, level by level, and each value of a text is marked with what it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyiceberg.types import (
     BinaryType,
@@ -52,6 +53,42 @@ _OF_DECIMAL = string_literal(r"^-?[0-9](?:[.](?:[0-9]+0|[0-9]{17,}))?[eE]-")
 # Exponents with which it writes both. A decimal has none of those between, and no lower ones.
 _OF_BOTH = string_literal(r"[eE]-(?:[7-9]|[12][0-9]|3[0-8])$")
 _NUMBERS = (IntegerType, LongType, FloatType, DoubleType, DecimalType)
+# When a letter was written; what has no time was written by hand, by the names of today.
+_TIME = "coalesce(unix_micros(`loadedAt`), 9223372036854775807)"
+
+
+@dataclass(frozen=True)
+class Naming:
+    """By which names letters have a field, where that depends on when they were written.
+
+    Attributes:
+        since: from when on its name of today is its own, in microseconds since the epoch; None for always.
+        former: its other names, and until when each was its own, likewise.
+    """
+
+    since: int | None = None
+    former: tuple[tuple[str, int], ...] = ()
+
+    def condition(self, key: str, named: str) -> str:
+        """Return the condition that a letter has the field by a name.
+
+        Args:
+            key: the SQL of the name.
+            named: the condition that it is the field's of today.
+        """
+        if self.since is not None:
+            named = f"({named} AND {_TIME} >= {self.since})"
+        if not self.former:
+            return named
+        former = [f"{is_one_of(key, [name])} AND {_TIME} < {until}" for name, until in self.former]
+        return f"({' OR '.join([named, *former])})"
+
+
+ALWAYS = Naming()
+Namings = Mapping[int, Naming]
+"""Those of the fields inside of a column, by their ids, of which some have not always had their names."""
+
+_SAME: Namings = {}
 
 
 def read_as(type_: IcebergType) -> IcebergType | None:
@@ -136,19 +173,25 @@ def value_of(entries: str, condition: Callable[[str], str]) -> str:
     return f"get(filter({entries}, entry -> entry.value IS NOT NULL AND {condition('entry.key')}), 0).value"
 
 
-def _is_named(f: NestedField, of: StructType) -> Callable[[str], str]:
+def _is_named(f: NestedField, of: StructType, namings: Namings) -> Callable[[str], str]:
     """Return what returns the condition that a name in JSON is a field's: in any case, if that is unique."""
-    if sum(fold(other.name) == fold(f.name) for other in of.fields) > 1:
-        return lambda key: f"{key} = {string_literal(f.name)}"
-    return lambda key: is_one_of(key, [f.name])
+    is_unique = sum(fold(other.name) == fold(f.name) for other in of.fields) == 1
+    naming = namings.get(f.field_id, ALWAYS)
+
+    def condition(key: str) -> str:
+        named = is_one_of(key, [f.name]) if is_unique else f"{key} = {string_literal(f.name)}"
+        return naming.condition(key, named)
+
+    return condition
 
 
-def read(json: str, type_: IcebergType, depth: int = 0) -> str:
+def read(json: str, type_: IcebergType, namings: Namings = _SAME, depth: int = 0) -> str:
     """Return the SQL of a value of marked JSON in the type that ``read_as`` says, which is not None.
 
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
+        namings: by which names it has what is inside of it.
         depth: how many values it is in.
     """
     if isinstance(type_, BinaryType | FixedType):
@@ -157,9 +200,10 @@ def read(json: str, type_: IcebergType, depth: int = 0) -> str:
         return _once(json, depth, lambda text: _text_for(text, type_))
     item = f"item_{depth}"
     if isinstance(type_, ListType):
-        return f"transform(from_json({json}, {_LIST}), {item} -> {read(item, type_.element_type, depth + 1)})"
+        inner = read(item, type_.element_type, namings, depth + 1)
+        return f"transform(from_json({json}, {_LIST}), {item} -> {inner})"
     if isinstance(type_, MapType):
-        inner = read(item, type_.value_type, depth + 1)
+        inner = read(item, type_.value_type, namings, depth + 1)
         return f"transform_values(from_json({json}, {_OBJECT}), (key_{depth}, {item}) -> {inner})"
     assert isinstance(type_, StructType)
     struct = type_
@@ -167,7 +211,7 @@ def read(json: str, type_: IcebergType, depth: int = 0) -> str:
     def rebuilt(fields: str) -> str:
         parts = (
             f"{string_literal(f.name)}, "
-            f"{read(value_of(fields, _is_named(f, struct)), f.field_type, depth + 1)}"
+            f"{read(value_of(fields, _is_named(f, struct, namings)), f.field_type, namings, depth + 1)}"
             for f in struct.fields
         )
         return f"IF({fields} IS NULL, NULL, named_struct({', '.join(parts)}))"
@@ -248,17 +292,18 @@ def _number(text: str) -> str:
     return f"CASE WHEN {text} RLIKE '[.eE]' THEN {plain} ELSE {text} END"
 
 
-def misfit(json: str, type_: IcebergType) -> str:
+def misfit(json: str, type_: IcebergType, namings: Namings = _SAME) -> str:
     """Return the condition that marked JSON has a value of another shape than its type, which reads as NULL.
 
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
+        namings: by which names it has what is inside of it.
     """
-    return _has(json, type_, 0, lambda value, _: f"left({value}, 1) IN ('{{', '[')")
+    return _has(json, type_, namings, 0, lambda value, _: f"left({value}, 1) IN ('{{', '[')")
 
 
-def uncertain(json: str, type_: IcebergType) -> str | None:
+def uncertain(json: str, type_: IcebergType, namings: Namings = _SAME) -> str | None:
     """Return the condition that marked JSON without a misfit has a number whose text nobody can tell.
 
     Spark writes a small number in one way in the JSON, and in another one as a text if it is a decimal.
@@ -266,6 +311,7 @@ def uncertain(json: str, type_: IcebergType) -> str | None:
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
+        namings: by which names it has what is inside of it.
 
     Returns:
         The SQL, or None if there can be none, since no text is in the type.
@@ -279,7 +325,7 @@ def uncertain(json: str, type_: IcebergType) -> str | None:
         is_bare = f"startswith({value}, {_BARE})"
         return f"({is_bare} AND {value} RLIKE {_OF_BOTH} AND NOT substring({value}, 2) RLIKE {_OF_DECIMAL})"
 
-    return _has(json, type_, 0, condition)
+    return _has(json, type_, namings, 0, condition)
 
 
 def _has_texts(type_: IcebergType) -> bool:
@@ -289,12 +335,19 @@ def _has_texts(type_: IcebergType) -> bool:
     return isinstance(type_, StringType) or any(_has_texts(f.field_type) for f in children(type_))
 
 
-def _has(json: str, type_: IcebergType, depth: int, condition: Callable[[str, IcebergType], str]) -> str:
+def _has(
+    json: str,
+    type_: IcebergType,
+    namings: Namings,
+    depth: int,
+    condition: Callable[[str, IcebergType], str],
+) -> str:
     """Return the condition that marked JSON has another shape than its type, or a value of a condition.
 
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
+        namings: by which names it has what is inside of it.
         depth: how many values it is in.
         condition: returns the condition, of the SQL of a value that is not to be nested, and of its type.
     """
@@ -304,19 +357,20 @@ def _has(json: str, type_: IcebergType, depth: int, condition: Callable[[str, Ic
     if isinstance(type_, ListType):
         found = f"from_json({json}, {_LIST})"
         is_other = f"json_array_length({json}) IS NULL OR {found} IS NULL"
-        inside = f"exists({found}, {item} -> {_has(item, type_.element_type, depth + 1, condition)})"
+        inside = f"exists({found}, {item} -> {_has(item, type_.element_type, namings, depth + 1, condition)})"
         return f"({json} IS NOT NULL AND ({is_other} OR {inside}))"
     entries = f"fields_{depth}"
     if isinstance(type_, MapType):
         keys = f"transform({entries}, {item} -> {item}.key)"
         conditions = [
             f"size({entries}) > size(array_distinct({keys}))",
-            f"exists({entries}, {item} -> {_has(f'{item}.value', type_.value_type, depth + 1, condition)})",
+            f"exists({entries}, {item} -> "
+            f"{_has(f'{item}.value', type_.value_type, namings, depth + 1, condition)})",
         ]
     else:
         assert isinstance(type_, StructType)
         conditions = [
-            _has(value_of(entries, _is_named(f, type_)), f.field_type, depth + 1, condition)
+            _has(value_of(entries, _is_named(f, type_, namings)), f.field_type, namings, depth + 1, condition)
             for f in type_.fields
         ]
     found = f"array(map_entries(from_json({json}, {_OBJECT})))"
@@ -325,25 +379,26 @@ def _has(json: str, type_: IcebergType, depth: int, condition: Callable[[str, Ic
     return f"({json} IS NOT NULL AND ({is_other}exists({found}, {entries} -> {inside})))"
 
 
-def unknown(json: str, type_: IcebergType, path: str) -> str | None:
+def unknown(json: str, type_: IcebergType, path: str, namings: Namings = _SAME) -> str | None:
     """Return the SQL of the list of the paths that marked JSON has, not with NULL, and its type has not.
 
     Args:
         json: the SQL of its text.
         type_: the type that it has in the table.
         path: where that is, as a text.
+        namings: by which names it has what is inside of it.
 
     Returns:
         The SQL, or None if there can be none.
     """
 
     def condition(struct: StructType, fields: str, key: str) -> str:
-        return " AND ".join(f"NOT {_is_named(f, struct)(key)}" for f in struct.fields) or "true"
+        return " AND ".join(f"NOT {_is_named(f, struct, namings)(key)}" for f in struct.fields) or "true"
 
-    return _paths(json, type_, path, 0, condition)
+    return _paths(json, type_, path, namings, 0, condition)
 
 
-def repeated(json: str, type_: IcebergType, path: str) -> str | None:
+def repeated(json: str, type_: IcebergType, path: str, namings: Namings = _SAME) -> str | None:
     """Return the SQL of the list of the paths of marked JSON that are one name to the table.
 
     Args and the result are as of ``unknown``.
@@ -352,17 +407,18 @@ def repeated(json: str, type_: IcebergType, path: str) -> str | None:
     def condition(struct: StructType, fields: str, key: str) -> str:
         same = [
             f"{is_named(key)} AND size(filter({fields}, other -> {is_named('other.key')})) > 1"
-            for is_named in (_is_named(f, struct) for f in struct.fields)
+            for is_named in (_is_named(f, struct, namings) for f in struct.fields)
         ]
         return " OR ".join(same) or "false"
 
-    return _paths(json, type_, path, 0, condition)
+    return _paths(json, type_, path, namings, 0, condition)
 
 
 def _paths(
     json: str,
     type_: IcebergType,
     path: str,
+    namings: Namings,
     depth: int,
     condition: Callable[[StructType, str, str], str],
 ) -> str | None:
@@ -372,6 +428,7 @@ def _paths(
         json: the SQL of the text.
         type_: the type that it has in the table.
         path: where that is, as a text.
+        namings: by which names it has what is inside of it.
         depth: how many values it is in.
         condition: returns the condition, of a struct, of the SQL of the fields that the JSON has for it, and
             of that of the name of one of these.
@@ -380,7 +437,8 @@ def _paths(
     if isinstance(type_, ListType | MapType):
         of_map = isinstance(type_, MapType)
         part = type_.value_type if isinstance(type_, MapType) else type_.element_type
-        below = _paths(item, part, f"{path}.{'`value`' if of_map else '`element`'}", depth + 1, condition)
+        where = f"{path}.{'`value`' if of_map else '`element`'}"
+        below = _paths(item, part, where, namings, depth + 1, condition)
         found = f"from_json({json}, {_OBJECT if of_map else _LIST})"
         values = f"map_values({found})" if of_map else found
         return below and f"coalesce(flatten(transform({values}, {item} -> {below})), array())"
@@ -391,8 +449,8 @@ def _paths(
     found = f"filter({fields}, field -> {condition(type_, fields, 'field.key')})"
     lists = [f"transform({found}, field -> {path_of('field.key', f'{path}.')})"]
     for f in type_.fields:
-        value = value_of(fields, _is_named(f, type_))
-        below = _paths(value, f.field_type, f"{path}.{quote(f.name)}", depth + 1, condition)
+        value = value_of(fields, _is_named(f, type_, namings))
+        below = _paths(value, f.field_type, f"{path}.{quote(f.name)}", namings, depth + 1, condition)
         lists += [below] if below else []
     parts = ", ".join(f"coalesce({part}, array())" for part in lists)
     return f"transform(array({entries}), {fields} -> concat({parts}))[0]"

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 from pyiceberg.types import (
     BinaryType,
@@ -13,18 +13,15 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.conversions import lossless
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.names import free_name, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
 from dbt.adapters.sparkevolve.sql.dead_letters import to_json
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed, unmet
-from dbt.adapters.sparkevolve.sql.payloads import read_as
+from dbt.adapters.sparkevolve.sql.payloads import ALWAYS, Naming, read_as
 
-# Of a letter that is read back: what tells it from others, its place, its time, which columns it lacks, for
-# which of its values the table has no place, and why it cannot be read.
-LETTER, CHUNK, LOADED, ABSENT, UNKNOWN, PROBLEM = (
-    f"sparkevolve_letter{end}" for end in ("", "_chunk", "_loaded", "_absent", "_unknown", "_problem")
-)
+# Of a letter: what tells it from others, and which columns it lacks.
+LETTER, ABSENT = "sparkevolve_letter", "sparkevolve_letter_absent"
 NEWER_LETTER = "another dead letter of this key is newer"
 # The ids of the letters of a chunk are in a property of the table for a while.
 CHUNK_SIZE = 500
@@ -44,7 +41,7 @@ OTHER_COLUMNS = (
 NO_TIME = "`loadedAt` is NULL, and nothing else tells whether the row of its key is newer: put in the time"
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
-_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE, _FILE = (
+_JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
     f"sparkevolve_letter_{end}"
     for end in (
         "json",
@@ -57,11 +54,8 @@ _JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE, _F
         "rows",
         "alike",
         "before",
-        "file",
     )
 )
-# When a letter was written; what has no time was written by hand, by the names of today.
-_TIME = "coalesce(unix_micros(`loadedAt`), 9223372036854775807)"
 # Not the reason, which another replay may write anew while this one loads the letter.
 _IDENTITY = ("messageId", "payload", "modelName", "invocationId")
 
@@ -71,6 +65,34 @@ def letter_id(alias: str = "") -> str:
     of = f"{alias}." if alias else ""
     texts = ", ".join(f"coalesce({of}{quote(name)}, '')" for name in _IDENTITY)
     return f"left(sha2(concat_ws('|', {texts}, CAST(unix_micros({of}`loadedAt`) AS string)), 256), 32)"
+
+
+@dataclass(frozen=True)
+class Own:
+    """What columns are called that stand beside those of a table.
+
+    Attributes:
+        letter: the id of a letter.
+        chunk: the number of its chunk.
+        loaded: when it was written, in microseconds since the epoch.
+        absent: the places of the columns that it lacks.
+        unknown: for which of its values the table has no place.
+        problem: why it cannot be read.
+        file: of a row of the table, the file that it is in.
+    """
+
+    letter: str = LETTER
+    chunk: str = f"{LETTER}_chunk"
+    loaded: str = f"{LETTER}_loaded"
+    absent: str = ABSENT
+    unknown: str = f"{LETTER}_unknown"
+    problem: str = f"{LETTER}_problem"
+    file: str = f"{LETTER}_file"
+
+
+def own_names(columns: Collection[str]) -> Own:
+    """Return names that no column of a table has."""
+    return Own(**{name: free_name(value, columns) for name, value in asdict(Own()).items()})
 
 
 @dataclass(frozen=True)
@@ -103,6 +125,23 @@ def published_in(text: str | None) -> Published | None:
 
 
 @dataclass(frozen=True)
+class Staying:
+    """Why letters from before a time stay that have a value for a column.
+
+    Attributes:
+        reason: why.
+        until: that time, in microseconds since the epoch.
+        since: those from before this time do not, likewise; None if they do.
+        by_own_name: whether only values by the names of today are meant.
+    """
+
+    reason: str
+    until: int
+    since: int | None = None
+    by_own_name: bool = False
+
+
+@dataclass(frozen=True)
 class Column:
     """A column of the table that letters are read back into.
 
@@ -111,44 +150,46 @@ class Column:
         type: its type.
         keys: the names under which letters may have it, in any case.
         padded: the default that a letter without it gets; None for NULL.
-        meaning: why a letter with a value there stays if it was written before a time, and that time in
-            microseconds since the epoch; None if the name has always meant the same.
-        since: from when on a letter's value by its names is its own, likewise; None for always.
-        former: other names, and until when a letter's value by each is its own.
+        naming: by which names letters have it, beside these keys, and from when on by these.
+        inside: the same of fields inside of it, by their ids.
+        staying: which letters with a value there stay for what a name has meant, and why.
     """
 
     name: str
     type: IcebergType
     keys: tuple[str, ...]
     padded: DefaultValue | None = None
-    meaning: tuple[str, int] | None = None
-    since: int | None = None
-    former: tuple[tuple[str, int], ...] = ()
+    naming: Naming = ALWAYS
+    inside: Mapping[int, Naming] = field(default_factory=dict)
+    staying: tuple[Staying, ...] = ()
 
     def is_named(self, key: str) -> str:
         """Return the condition that a letter has the column by a name."""
-        named = payloads.is_one_of(key, self.keys)
-        if self.since is not None:
-            named = f"({named} AND {_TIME} >= {self.since})"
-        if not self.former:
-            return named
-        former = [f"{payloads.is_one_of(key, [name])} AND {_TIME} < {until}" for name, until in self.former]
-        return f"({' OR '.join([named, *former])})"
+        return self.naming.condition(key, payloads.is_one_of(key, self.keys))
 
     @property
     def _text(self) -> str:
         return payloads.value_of(f"map_entries({quote(_VALUES)})", self.is_named)
 
     @property
+    def _own_text(self) -> str:
+        """The SQL of the value that a letter has by a name of today, from when on that is the column's."""
+        naming = replace(self.naming, former=())
+        return payloads.value_of(
+            f"map_entries({quote(_VALUES)})",
+            lambda key: naming.condition(key, payloads.is_one_of(key, self.keys)),
+        )
+
+    @property
     def value(self) -> str:
         """The SQL of its value, in the type that ``read_as`` says."""
         type_ = read_as(self.type)
         if isinstance(type_, StringType):
-            read, default = payloads.read(self._text, self.type), self._default
+            read, default = payloads.read(self._text, self.type, self.inside), self._default
             return read if default is None else f"CASE WHEN {self.is_absent} THEN {default} ELSE {read} END"
         if type_ is None:
             return f"CAST(NULL AS {spark_type(self.type)})"
-        return payloads.read(self._text, self.type)
+        return payloads.read(self._text, self.type, self.inside)
 
     @property
     def _default(self) -> str | None:
@@ -161,7 +202,7 @@ class Column:
     @property
     def unknown(self) -> str | None:
         """The SQL of the paths inside of it for which the table has no place; None if there can be none."""
-        return payloads.unknown(self._text, self.type, path_text((self.name,)))
+        return payloads.unknown(self._text, self.type, path_text((self.name,)), self.inside)
 
     @property
     def is_absent(self) -> str:
@@ -174,7 +215,7 @@ class Column:
         named = f"filter(map_entries({quote(_VALUES)}), entry -> entry.value IS NOT NULL AND "
         named += f"{self.is_named('entry.key')})"
         own = f"transform({named}, entry -> {payloads.path_of('entry.key')})"
-        inside = payloads.repeated(self._text, self.type, path_text((self.name,)))
+        inside = payloads.repeated(self._text, self.type, path_text((self.name,)), self.inside)
         return f"CASE WHEN size({named}) > 1 THEN {own} ELSE {inside or 'array()'} END"
 
     @property
@@ -184,20 +225,24 @@ class Column:
         reason = f"{path_text((self.name,))}: cannot be read back as {type_text(self.type)}"
         if type_ is None or isinstance(type_, BinaryType):
             return reason, f"{self._text} IS NOT NULL AND {self.value} IS NULL"
-        return reason, payloads.misfit(self._text, self.type)
+        return reason, payloads.misfit(self._text, self.type, self.inside)
 
     @property
-    def outdated(self) -> tuple[str, str] | None:
-        """Why a letter has meant something else by its name, and the condition of that; None if none can."""
-        if self.meaning is None:
-            return None
-        reason, until_micros = self.meaning
-        return reason, f"{self._text} IS NOT NULL AND unix_micros(`loadedAt`) < {until_micros}"
+    def outdated(self) -> list[tuple[str, str]]:
+        """Why letters have meant something else by a name, and the conditions of that."""
+        found = []
+        for staying in self.staying:
+            text = self._own_text if staying.by_own_name else self._text
+            condition = f"{text} IS NOT NULL AND unix_micros(`loadedAt`) < {staying.until}"
+            if staying.since is not None:
+                condition += f" AND unix_micros(`loadedAt`) >= {staying.since}"
+            found.append((staying.reason, condition))
+        return found
 
     @property
     def uncertain(self) -> tuple[str, str] | None:
         """Why the text of a number in it is not known, and the condition of that; None if it always is."""
-        condition = payloads.uncertain(self._text, self.type) if read_as(self.type) else None
+        condition = payloads.uncertain(self._text, self.type, self.inside) if read_as(self.type) else None
         if condition is None:
             return None
         reason = (
@@ -233,9 +278,10 @@ def read_back(
     limit: int | None,
     newest_only: bool,
     known_only: bool,
+    own: Own,
     former: Mapping[str, str],
 ) -> str:
-    """Return the query of letters as rows of their table, with the columns ``LETTER`` and so on.
+    """Return the query of letters as rows of their table, with the columns of ``Own`` but for the file.
 
     Args:
         letters: the rendered name of the table of dead letters.
@@ -246,9 +292,10 @@ def read_back(
         limit: see ``is_within``; None for all of them.
         newest_only: whether a letter is left where it is if another one of its key is newer.
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
+        own: what these columns are called.
         former: paths, in any case, by which such a value may be another field's, and what that is called now.
     """
-    always = [column for column in columns if column.since is None and not column.former]
+    always = [column for column in columns if column.naming == ALWAYS]
     named = [payloads.is_one_of("k", [key for column in always for key in column.keys])] if always else []
     named += [column.is_named("k") for column in columns if column not in always]
     is_known = named[0] if len(named) == 1 else f"({' OR '.join(named)})"
@@ -270,12 +317,12 @@ def read_back(
         cases.append(_renamed(unplaced, former))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
-    cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
-    found = [
-        *(c.outdated for c in columns),
-        *(c.problem for c in columns),
-        *(c.uncertain for c in columns),
+    # What has a value by a name of another time may have one by the name of today as well.
+    cases += [
+        (string_literal(reason), condition) for column in columns for reason, condition in column.outdated
     ]
+    cases.append((f"concat({repeated}, ': one place in the table, and several values')", f"{repeated} <> ''"))
+    found = [*(c.problem for c in columns), *(c.uncertain for c in columns)]
     cases += [(string_literal(reason), condition) for reason, condition in filter(None, found)]
     problem = " ".join(f"WHEN {condition} THEN {text}" for text, condition in cases)
     items = ",\n  ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
@@ -306,11 +353,11 @@ def read_back(
     # dense_rank() is an int, of which the third turn would be too large.
     turn = "0" if newest_only or not key else f"CAST({quote(_TURN)} AS bigint) * {_TURNS}"
     return (
-        f"SELECT\n  {items},\n  {quote(LETTER)},\n"
-        f"  CAST({turn} + {chunk_number()} AS bigint) AS {quote(CHUNK)},\n"
-        f"  unix_micros(`loadedAt`) AS {quote(LOADED)},\n  {quote(ABSENT)},\n"
-        f"  {unknown} AS {quote(UNKNOWN)},\n"
-        f"  CASE {problem} END AS {quote(PROBLEM)}\nFROM (\n{counted}\n) AS `counted`{few}"
+        f"SELECT\n  {items},\n  {quote(LETTER)} AS {quote(own.letter)},\n"
+        f"  CAST({turn} + {chunk_number()} AS bigint) AS {quote(own.chunk)},\n"
+        f"  unix_micros(`loadedAt`) AS {quote(own.loaded)},\n  {quote(ABSENT)} AS {quote(own.absent)},\n"
+        f"  {unknown} AS {quote(own.unknown)},\n"
+        f"  CASE {problem} END AS {quote(own.problem)}\nFROM (\n{counted}\n) AS `counted`{few}"
     )
 
 
@@ -365,7 +412,7 @@ def _lacks_key(column: Column) -> str:
         f"{path_text((column.name,))} of the unique_key is not in it: put that into its payload, with null "
         "if the row has none"
     )
-    if column.since is None:
+    if column.naming.since is None:
         return reason
     return f"{reason}; if its value by that name is meant, set the letter's `loadedAt` to a later time"
 
@@ -419,6 +466,7 @@ def rows_of(
     judged: str,
     columns: Sequence[Compared],
     key: Sequence[str],
+    own: Own,
     added_by: Collection[int] = (),
     is_main: bool = True,
 ) -> str:
@@ -432,6 +480,7 @@ def rows_of(
         judged: the query of the letters.
         columns: the columns to compare.
         key: the names now of those of them that are the key.
+        own: what columns beside these are called.
         added_by: snapshots, for rows in the files of these only.
         is_main: whether the rows are those of ``main``, and not of the branch of `spark.wap.branch`.
     """
@@ -440,14 +489,14 @@ def rows_of(
     row = to_json("`old`", {column.name: column.type for column in columns}, has_nulls=False)
     same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
     if added_by:
-        items = f"{items}, `_file` AS {quote(_FILE)}"
+        items = f"{items}, `_file` AS {quote(own.file)}"
         # `entries` has the files of ``main``, whichever branch Spark reads.
         entries = "entries" if is_main else "all_entries"
         files = f"SELECT `data_file`.`file_path` FROM {relation}.`{entries}`"
         of_these = f"`status` < 2 AND `snapshot_id` IN ({', '.join(map(str, added_by))})"
-        same = f"{same} AND {quote(_FILE)} IN ({files} WHERE {of_these})"
+        same = f"{same} AND {quote(own.file)} IN ({files} WHERE {of_these})"
     return (
-        f"SELECT `new`.{quote(LETTER)} AS `letter`, {row} AS `row`\n"
+        f"SELECT `new`.{quote(own.letter)} AS `letter`, {row} AS `row`\n"
         f"FROM (\n{judged}\n) AS `new`\nJOIN (\nSELECT {items}\nFROM {relation}{at}\n) AS `old` ON {same}"
     )
 
@@ -470,6 +519,7 @@ def excluded(
     judged: str,
     predicates: Sequence[str],
     key: Sequence[str],
+    own: Own,
     *,
     is_merge: bool,
     are_letters: bool = False,
@@ -481,6 +531,7 @@ def excluded(
         judged: the query of the letters.
         predicates: one or more conditions that limit what a load looks at.
         key: the names of the columns that are the key.
+        own: what columns beside these are called.
         is_merge: whether the load is a MERGE, whose conditions may be about rows of the batch, too.
         are_letters: whether the rows are letters of an earlier time, whose ids are returned.
     """
@@ -489,14 +540,14 @@ def excluded(
     found = SOURCE_ALIAS
     if are_letters:
         found = TARGET_ALIAS
-        same += f" AND {TARGET_ALIAS}.{quote(LOADED)} < {SOURCE_ALIAS}.{quote(LOADED)}"
+        same += f" AND {TARGET_ALIAS}.{quote(own.loaded)} < {SOURCE_ALIAS}.{quote(own.loaded)}"
     where = f"\nWHERE {condition}"
     if not is_merge:
         # The conditions of a DELETE may name the table's columns alone.
-        names = ", ".join(map(quote, [*key, LETTER, LOADED] if are_letters else key))
+        names = ", ".join(map(quote, [*key, own.letter, own.loaded] if are_letters else key))
         rows, where = f"(\nSELECT {names} FROM {rows} AS {TARGET_ALIAS}{where}\n)", ""
     return (
-        f"SELECT DISTINCT {found}.{quote(LETTER)} AS `letter`\nFROM (\n{judged}\n) AS {SOURCE_ALIAS}\n"
+        f"SELECT DISTINCT {found}.{quote(own.letter)} AS `letter`\nFROM (\n{judged}\n) AS {SOURCE_ALIAS}\n"
         f"JOIN {rows} AS {TARGET_ALIAS} ON {same}{where}"
     )
 
