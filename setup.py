@@ -16,6 +16,7 @@ SESSION = ["pyspark>=3.5,<4.2"]
 THRIFT = ["dbt-spark[PyHive]>=1.11,<2"]
 POSTGRESQL = ["pyiceberg[sql-postgres]>=0.12,<0.13"]
 MYSQL = ["pymysql>=1.1,<3"]
+HIVE = ["pyiceberg[hive]>=0.12,<0.13"]
 
 setup(
     name="dbt-sparkevolve",
@@ -51,6 +52,7 @@ setup(
         "thrift": THRIFT,
         "postgresql": POSTGRESQL,
         "mysql": MYSQL,
+        "hive": HIVE,
         "dev": [
             *SESSION,
             *THRIFT,

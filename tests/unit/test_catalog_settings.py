@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, ProfileError
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, Place, resolve
 
 BASE = Path("/project")
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
@@ -338,15 +338,66 @@ def test_what_java_s_driver_of_mysql_lacks_is_named() -> None:
 def test_a_driver_of_python_that_is_not_there_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "MySQLdb", None)
-    settings = resolve("lake", {"type": "sql", "uri": "mysql://me:hidden@h/d"}, tmp_path)
-    with pytest.raises(ProfileError) as raised:
-        IcebergCatalog(settings).check()
-    assert raised.value.msg == (
-        "`catalog_properties` of the catalog `lake` cannot be opened: Python has no module `MySQLdb`, by "
-        "which `uri` is reached. Install it (`pip install 'dbt-sparkevolve[postgresql]'` brings psycopg2, "
-        "`[mysql]` brings PyMySQL), or name another driver in `uri`, such as mysql+pymysql://…"
-    )
+    begin = "`catalog_properties` of the catalog `lake` cannot be opened: Python has no module "
+    named = "by which SQLAlchemy reaches a `uri` that names no driver. Write "
+    hive = {"type": "hive", "uri": "thrift://127.0.0.1:1", "warehouse": "file:///w"}
+    for module, properties, text in (
+        (
+            "MySQLdb",
+            {"type": "sql", "uri": "mysql://me:hidden@h/d"},
+            f"`MySQLdb`, {named}`mysql+pymysql://…` in `uri`, with what `pip install "
+            "'dbt-sparkevolve[mysql]'` brings.",
+        ),
+        (
+            "asyncmy",
+            {"type": "sql", "uri": "mysql+asyncmy://me:hidden@h/d"},
+            "`asyncmy`, by which `uri` is reached. Install it, or name another driver in `uri`: `pip install "
+            "'dbt-sparkevolve[postgresql]'` is for postgresql+psycopg2://…, `[mysql]` for mysql+pymysql://…",
+        ),
+        (
+            "thrift",
+            hive,
+            "`thrift`, which PyIceberg needs for `type: hive`. Install it: pip install "
+            "'dbt-sparkevolve[hive]'",
+        ),
+    ):
+        with monkeypatch.context() as patched:
+            for name in [n for n in sys.modules if n.partition(".")[0] in (module, "hive_metastore")]:
+                patched.delitem(sys.modules, name)
+            patched.delitem(sys.modules, "pyiceberg.catalog.hive", raising=False)
+            patched.setitem(sys.modules, module, None)
+            with pytest.raises(ProfileError) as raised:
+                IcebergCatalog(resolve("lake", properties, tmp_path)).check()
+            assert raised.value.msg == begin + text
+            # Of a further one only what is in it fails, which is told by the kind of the error.
+            further = resolve("wh", properties, tmp_path, Place.of_further("wh"))
+            with pytest.raises(CatalogUnavailableError) as unavailable:
+                IcebergCatalog(further).check()
+            assert unavailable.value.catalog == "wh"
+            assert unavailable.value.of_another().msg == (
+                "`catalogs.wh` cannot be opened: Python has no module " + text
+            )
+
+
+def test_a_catalog_stated_as_in_java_is_told_how_it_is_stated_here() -> None:
+    begin = "`catalog_properties` of the catalog `lake` has "
+    jdbc = "`type: jdbc`, as Iceberg says it in Java. Write `type: sql`, and in `uri` a SQLAlchemy URL, "
+    java = "`catalog-impl`, a class of Java of which PyIceberg knows nothing. Write "
+    for properties, text in (
+        ({"type": "JDBC"}, f"{jdbc}such as postgresql+psycopg2://host/database, with user"),
+        ({"catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog"}, f"{java}`type: sql` instead."),
+        ({"type": "rest", "catalog-impl": "x.Y"}, f"{java}`type` instead."),
+        (
+            {"type": "sql", "uri": "jdbc:mysql://h/d?user=me&password=hidden"},
+            "an address of JDBC as `uri`. Write a SQLAlchemy URL, such as mysql+pymysql://host/database: wh",
+        ),
+        (
+            {"type": "sql", "url": "sqlite:////c.db"},
+            "`url`, which neither Spark nor PyIceberg reads. Did you",
+        ),
+    ):
+        assert refused(properties).startswith(begin + text)
+    assert refused({"type": "sql", "url": "x"}).endswith("Did you mean `uri`?")
 
 
 @pytest.mark.parametrize("properties", [{}, {"uri": ""}, {"uri": "/a/path"}, {"uri": "user:hidden@host/db"}])
@@ -454,7 +505,6 @@ def test_the_session_catalog_keeps_sparks_own_tables() -> None:
     [
         ({"type": "nessie", "token": "hidden"}, "'nessie'"),
         ({"uri": "http://me:hidden@h"}, "None"),
-        ({"type": "jdbc"}, "'jdbc'"),
         ({"py-catalog-impl": "x.Y", "password": "hidden"}, "None"),
     ],
 )

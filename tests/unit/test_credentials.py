@@ -442,3 +442,18 @@ def test_a_catalog_that_spark_never_looks_for_under_its_name_is_refused(name: st
         f"`{setting}` of the profile names {name!r}, by which Spark means something of its own, in any "
         "letters, and never a catalog that is stated. Give the catalog another name.",
     )
+
+
+@pytest.mark.parametrize(
+    ("profile", "method", "module"), [(SESSION, "session", "pyspark"), (THRIFT, "thrift", "pyhive")]
+)
+def test_what_a_method_needs_is_named_as_an_extra_of_this_package(
+    monkeypatch: pytest.MonkeyPatch, profile: dict[str, Any], method: str, module: str
+) -> None:
+    monkeypatch.setattr("dbt.adapters.sparkevolve.credentials.find_spec", lambda name: None)
+    with pytest.raises(ProfileError) as raised:
+        credentials(profile)
+    assert raised.value.msg == (
+        f"`method: {method}` of the profile needs the Python module `{module}`, which is not there: "
+        f"run `pip install 'dbt-sparkevolve[{method}]'`."
+    )

@@ -299,7 +299,7 @@ def test_an_answer_is_an_outage_only_if_a_gateway_gives_it(status: int, reason: 
 
 def test_a_refusal_is_no_outage() -> None:
     error = operational('connection to server failed: FATAL:  password authentication failed for user "me"\n')
-    assert refusal(error) == 'it refuses: password authentication failed for user "me"'
+    assert refusal(error) == 'password authentication failed for user "me"'
     assert refusal(sqlite3.OperationalError("no")) == "its file cannot be opened (no)"
     assert refusal(ValueError("no")) is None
 

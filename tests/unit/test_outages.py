@@ -107,6 +107,26 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert error.value.address == f"{tmp_path}/file/c.db"
 
 
+def test_a_catalog_that_answers_and_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It is there, and what is in it fails with its name; nobody is told to start it."""
+    for exc, text in (
+        (ForbiddenError("not for you"), "lets nobody in: not for you. Correct what "),
+        (ValueError("no JSON"), "cannot be opened by PyIceberg: no JSON. See whether it is the server that "),
+    ):
+        catalog = gateway("rest", HOST, 1, 60, tmp_path)
+
+        def fail(exc: Exception = exc) -> Catalog:
+            raise exc
+
+        monkeypatch.setattr(catalog.access, "_open", fail)
+        for ask in (catalog.check, lambda: catalog.capabilities, lambda: catalog.find(relation("t"))):  # noqa: B023
+            with pytest.raises(CatalogUnavailableError) as raised:
+                ask()
+            assert raised.value.msg.startswith(f"The Iceberg catalog `lake` at {HOST}:1 {text}")
+            assert "`catalog_properties` of the profile" in raised.value.msg
+            assert raised.value.of_another().msg == raised.value.msg
+
+
 def test_a_catalog_that_hides_a_schema_is_there(
     lake: IcebergCatalog, other: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Optional
 
@@ -183,6 +184,7 @@ class SparkEvolveCredentials(SparkCredentials):
                 )
         if self.method == SparkConnectionMethod.SESSION and self.host is None:
             self.host = "in-process"
+        self._check_installed()
         self.database = None
         # dbt-spark turns ANSI mode off whatever the user says; here it is off unless the user says on.
         wanted = self.server_side_parameters.get(_ANSI, self.spark_config.get(_ANSI))
@@ -214,6 +216,21 @@ class SparkEvolveCredentials(SparkCredentials):
         )
         if problem:
             raise ProfileError("schema", f"`schema` of the profile is {self.schema!r}, and {problem}")
+
+    def _check_installed(self) -> None:
+        """See whether there is what a way of connecting needs: dbt-spark would name its own extras.
+
+        Raises:
+            ProfileError: there is not.
+        """
+        method = SparkConnectionMethod(self.method).value
+        module = {"thrift": "pyhive", "session": "pyspark"}[method]
+        if find_spec(module) is None:
+            raise ProfileError(
+                "method",
+                f"`method: {method}` of the profile needs the Python module `{module}`, which is not there: "
+                f"run `pip install 'dbt-sparkevolve[{method}]'`.",
+            )
 
     def _check_numbers(self) -> None:
         """Refuse numbers with which nothing works, or a loop never waits.

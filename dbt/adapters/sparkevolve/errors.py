@@ -1237,7 +1237,7 @@ class SessionEndedError(SparkEvolveError):
 
 
 class CatalogUnavailableError(SparkEvolveError):
-    """The Iceberg catalog is away: nobody answers where the profile says that it is.
+    """An Iceberg catalog with which nothing can be done: nobody answers, or what answers does not let one in.
 
     Attributes:
         catalog: its name.
@@ -1246,6 +1246,7 @@ class CatalogUnavailableError(SparkEvolveError):
         waited_seconds: for how long it was waited for.
         undone: what was not done, as a sentence.
         setting: the setting of the profile that has the catalog's properties.
+        text: what is said instead, where somebody answers; empty for that nobody does.
     """
 
     def __init__(
@@ -1256,10 +1257,12 @@ class CatalogUnavailableError(SparkEvolveError):
         undone: str = "",
         waited_seconds: float = 0,
         setting: str = "catalog_properties",
+        text: str = "",
     ) -> None:
         waited = waited_seconds >= 1
         super().__init__(
-            f"The Iceberg catalog `{catalog}` at {address} cannot be reached: {reason}"
+            text
+            or f"The Iceberg catalog `{catalog}` at {address} cannot be reached: {reason}"
             + (f", for {waited_seconds:.0f} s now. " if waited else ". ")
             + (f"{undone.rstrip('.')}. " if undone else "")
             + f"See to it that it runs, and that `{setting}` of the profile name it; then run again."
@@ -1271,11 +1274,18 @@ class CatalogUnavailableError(SparkEvolveError):
         self.waited_seconds = waited_seconds
         self.undone = undone
         self.setting = setting
+        self.text = text
 
     def of_another(self) -> "CatalogUnavailableError":
         """Return the same for another node: dbt notes in an error which node it is of."""
         return CatalogUnavailableError(
-            self.catalog, self.address, self.reason, self.undone, self.waited_seconds, self.setting
+            self.catalog,
+            self.address,
+            self.reason,
+            self.undone,
+            self.waited_seconds,
+            self.setting,
+            self.text,
         )
 
 

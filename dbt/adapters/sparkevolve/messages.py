@@ -372,14 +372,14 @@ def outage(exc: BaseException) -> str | None:
 
 
 def refusal(exc: BaseException) -> str | None:
-    """Return in short why a catalog that answers, or its file, lets nobody in; None if it is not that."""
+    """Return what a catalog that lets nobody in has answered, or what its file is; None if it is not that."""
     for part in _chain(exc):
         names = _class_names(part)
         if "sqlalchemy.DBAPIError" in names:
             said = str(getattr(part, "orig", part)).strip().splitlines()[0]
-            return f"it refuses: {said.rpartition('FATAL:')[2].strip()}"
+            return said.rpartition("FATAL:")[2].strip()
         if "pyiceberg.RESTError" in names:
-            return f"it refuses: {answer_of(part)}"
+            return answer_of(part).rstrip(".")
         if "sqlite3.Error" in names or (isinstance(part, OSError) and part.filename is not None):
             return f"its file cannot be opened ({part})"
     return None

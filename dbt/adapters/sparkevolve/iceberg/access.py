@@ -28,6 +28,7 @@ from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
     ForeignCatalogError,
     NotIcebergError,
+    SparkEvolveError,
     UnreadableTableError,
 )
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
@@ -46,6 +47,7 @@ from dbt.adapters.sparkevolve.messages import (
     answer_of,
     is_conflict_in_pyiceberg,
     may_be_outage_in_spark,
+    outage,
     refusal,
     what_is_invalid,
 )
@@ -113,12 +115,23 @@ class CatalogAccess:
         """PyIceberg's catalog, opened at first use."""
         with self._lock:
             if self._opened is None:
-                self.settings.prepare()
-                self._opened = self._open()
-                _give_each_thread_a_connection(self._opened)
-                guard(self._opened, self.settings.takes_locks)
-                complete_commits(self._opened)
+                try:
+                    self._opened = self._prepared()
+                except Exception as exc:
+                    is_ours = isinstance(exc, SparkEvolveError)
+                    if outage(exc) is not None or (is_ours and not self.settings.place.is_further):
+                        raise
+                    # Of a further catalog, whatever it is, only what is in it fails.
+                    raise self.watch.closed(exc, refusal(exc)) from exc
             return self._opened
+
+    def _prepared(self) -> Catalog:
+        self.settings.prepare()
+        opened = self._open()
+        _give_each_thread_a_connection(opened)
+        guard(opened, self.settings.takes_locks)
+        complete_commits(opened)
+        return opened
 
     def _open(self) -> Catalog:
         """Open the catalog as the profile says, and say what of it does not reach both sides.
@@ -147,13 +160,9 @@ class CatalogAccess:
         except (ModuleNotFoundError, NotInstalledError) as exc:
             # PyIceberg says of any module of a SQL catalog that SQLAlchemy is not installed.
             missing = exc if isinstance(exc, ModuleNotFoundError) else exc.__cause__ or exc.__context__
-            if settings.kind != "sql" or not isinstance(missing, ModuleNotFoundError):
+            if not isinstance(missing, ModuleNotFoundError):
                 raise
-            raise settings.place.error(
-                f"cannot be opened: Python has no module `{missing.name}`, by which `uri` is reached. "
-                "Install it (`pip install 'dbt-sparkevolve[postgresql]'` brings psycopg2, `[mysql]` brings "
-                "PyMySQL), or name another driver in `uri`, such as mysql+pymysql://…"
-            ) from exc
+            raise settings.missing_module(str(missing.name).partition(".")[0]) from exc
         collation = collation_of_names(getattr(found, "engine", None))
         if collation is not None:
             raise settings.place.error(
@@ -173,16 +182,7 @@ class CatalogAccess:
         """
         if self.watch.has_answered:
             return
-        try:
-            catalog = self.watch.ask(lambda: self.opened)
-        except CatalogUnavailableError:
-            raise
-        except Exception as exc:
-            reason = refusal(exc)
-            if reason is None:
-                raise
-            self.watch.has_answered = False
-            raise self.watch.error(reason) from exc
+        catalog = self.watch.ask(lambda: self.opened)
         try:
             # Some are not asked anything when they are opened.
             self.watch.ask(lambda: catalog.namespace_exists(("default",)), is_waited_out=False)

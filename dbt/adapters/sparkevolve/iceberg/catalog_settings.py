@@ -54,6 +54,20 @@ _ADDRESSES = {
     "postgresql": postgresql.jdbc_address,
     **dict.fromkeys(mysql.DIALECTS, mysql.jdbc_address),
 }
+# What is installed for a database whose URL names no driver, and how one says so there.
+_DRIVERS = {
+    "postgresql": ("postgresql", "postgresql+psycopg2"),
+    "mysql": ("mysql", "mysql+pymysql"),
+    "mariadb": ("mysql", "mariadb+pymysql"),
+}
+# A type of Iceberg in Java -> what it is here; it is known by the end of its class, too.
+_TYPES_OF_JAVA = {
+    "jdbc": "sql",
+    "JdbcCatalog": "sql",
+    "RESTCatalog": "rest",
+    "HiveCatalog": "hive",
+    "GlueCatalog": "glue",
+}
 _TITLES = {"postgresql": "PostgreSQL", "mysql": "MySQL", "mariadb": "MariaDB"}
 
 # What tells one catalog from another of its type, beside a REST catalog's headers, which may name a tenant. A
@@ -213,6 +227,28 @@ class CatalogSettings:
             f"{' '.join(parts)} `dbt debug` tells whether both see one catalog."
         )
 
+    def missing_module(self, module: str) -> ProfileError:
+        """Return the error that says which module of Python the catalog needs, and how one gets it."""
+        if self.kind != "sql":
+            install = {"hive": "'dbt-sparkevolve[hive]'", "glue": "boto3"}.get(self.kind, module)
+            return self.place.error(
+                f"cannot be opened: Python has no module `{module}`, which PyIceberg needs for `type: "
+                f"{self.kind}`. Install it: pip install {install}"
+            )
+        url = make_url(str(self.pyiceberg.get("uri", "")))
+        extra, driver = _DRIVERS.get(url.drivername, ("", ""))
+        if extra:
+            return self.place.error(
+                f"cannot be opened: Python has no module `{module}`, by which SQLAlchemy reaches a `uri` "
+                f"that names no driver. Write `{driver}://…` in `uri`, with what `pip install "
+                f"'dbt-sparkevolve[{extra}]'` brings."
+            )
+        return self.place.error(
+            f"cannot be opened: Python has no module `{module}`, by which `uri` is reached. Install it, or "
+            "name another driver in `uri`: `pip install 'dbt-sparkevolve[postgresql]'` is for "
+            "postgresql+psycopg2://…, `[mysql]` for mysql+pymysql://…"
+        )
+
     def check(self) -> None:
         """See whether all that decides who reads and writes what was said to both sides.
 
@@ -288,6 +324,7 @@ def resolve(
         return _embedded(place, base_dir / embedded.FOLDER)
     alone = {side: _said_alone(place, side, properties.get(side)) for side in _SIDES}
     given = _given(place, {key: value for key, value in properties.items() if key not in _SIDES})
+    _check_spelling_of_java(place, given)
     kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
         without = f"leave `{place.setting}` {'empty' if place.is_further else 'out'}"
@@ -329,6 +366,37 @@ def resolve(
     )
 
 
+def _check_spelling_of_java(place: Place, given: Mapping[str, Any]) -> None:
+    """See whether a catalog is stated as Spark's settings have it: here it is stated as for PyIceberg.
+
+    Raises:
+        ProfileError: it is.
+    """
+    implementation = str(given.get("catalog-impl", "")).rpartition(".")[2]
+    if implementation:
+        known = _TYPES_OF_JAVA.get(implementation)
+        raise place.error(
+            f"has `catalog-impl`, a class of Java of which PyIceberg knows nothing. Write "
+            f"{f'`type: {known}`' if known else '`type`'} instead."
+        )
+    if str(given.get("type", "")).lower() == "jdbc":
+        raise place.error(
+            "has `type: jdbc`, as Iceberg says it in Java. Write `type: sql`, and in `uri` a SQLAlchemy URL, "
+            "such as postgresql+psycopg2://host/database, with user and password before the host."
+        )
+    uri = str(given.get("uri", ""))
+    if uri.lower().startswith("jdbc:"):
+        database = uri.split(":")[1].lower()
+        instead = {"sqlite": "sqlite:////absolute/path/catalog.db"}.get(
+            database,
+            f"{_DRIVERS.get(database, ('', 'postgresql+psycopg2'))[1]}://host/database",
+        )
+        raise place.error(
+            f"has an address of JDBC as `uri`. Write a SQLAlchemy URL, such as {instead}: what Spark needs "
+            "is made from it."
+        )
+
+
 def _said_alone(place: Place, side: str, said: Any) -> dict[str, Any]:
     """Return what one side alone gets, as it gets it.
 
@@ -359,7 +427,7 @@ def _given(place: Place, properties: Mapping[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for key, value in properties.items():
         key = str(key)
-        meant = near_miss(key)
+        meant = "uri" if key.lower() == "url" else near_miss(key)
         if meant is not None:
             raise place.error(f"has `{key}`, which neither Spark nor PyIceberg reads. {did_you_mean(meant)}")
         if value is None:

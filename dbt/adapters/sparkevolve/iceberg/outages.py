@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError
-from dbt.adapters.sparkevolve.messages import outage
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, SparkEvolveError
+from dbt.adapters.sparkevolve.messages import answer_of, outage
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -96,6 +96,31 @@ class Watch:
         """Return the error that says that the catalog is away."""
         where = address(self._properties)
         return CatalogUnavailableError(self._name, where, reason, undone, waited, self._setting)
+
+    def closed(self, exc: Exception, said: str | None) -> CatalogUnavailableError:
+        """Return the error that says that the catalog cannot be opened.
+
+        Args:
+            exc: why not.
+            said: what the catalog, or its database, has answered; None if it is not that.
+        """
+        self.has_answered = False
+        where = address(self._properties)
+        if isinstance(exc, SparkEvolveError):
+            return CatalogUnavailableError(self._name, where, exc.msg, "", 0, self._setting, text=exc.msg)
+        if said is not None:
+            text = (
+                f"The Iceberg catalog `{self._name}` at {where} lets nobody in: {said}. Correct what "
+                f"`{self._setting}` of the profile say of it: the address, user and password, the database."
+            )
+            return CatalogUnavailableError(self._name, where, said, "", 0, self._setting, text)
+        answer = answer_of(exc).rstrip(".")
+        text = (
+            f"The Iceberg catalog `{self._name}` at {where} cannot be opened by PyIceberg: {answer}. "
+            f"See whether it is the server that `{self._setting}` of the profile mean, and what they say "
+            "of it."
+        )
+        return CatalogUnavailableError(self._name, where, answer, "", 0, self._setting, text)
 
     def limited(self, call: Callable[[], Result]) -> Result:
         """Return what a call of PyIceberg's returns, whose libraries would wait for a silent server for ever.
