@@ -1,12 +1,18 @@
 """The examples of the documentation, run as they stand there; what they show is what dbt prints."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from pyiceberg.catalog import load_catalog
+from pyiceberg.table import Table
 
 from tests.functional.harness import Scenario
 
@@ -18,6 +24,8 @@ RUN_BY = {
     "README.md": "scripts/readme_commands.py",
     "backfill.md": "test_the_commands_of_the_other_pages",
     "dead-letters.md": "test_the_commands_of_the_other_pages",
+    "laptop-to-cluster.md": "test_the_move_of_a_table_to_another_catalog",
+    "maintenance.md": "test_the_commands_of_the_other_pages",
     "microbatch.md": "test_the_example_of_a_microbatch",
     "plan.md": "test_the_commands_of_the_other_pages",
     "rename.md": "test_the_longer_example",
@@ -136,9 +144,11 @@ def test_the_example_of_a_microbatch(scenario: Scenario) -> None:
     assert rows == [(1, datetime(2024, 1, 1, 9), 30), (2, datetime(2024, 1, 2, 10), 46)]
 
 
-def run_listings(scenario: Scenario, page: str) -> list[str]:
+def run_listings(scenario: Scenario, page: str, schema: str = "shop") -> list[str]:
     """Run the commands of a page that it shows without what they print; return that of dbt's."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8").replace("shop.", f"{scenario.schema}.")
+    text = re.sub(
+        rf"\b{schema}\b(?=[.\"])", scenario.schema, (ROOT / "docs" / page).read_text(encoding="utf-8")
+    )
     printed = []
     for line in "".join(blocks(text, "sh")).splitlines():
         program, *arguments = shlex.split(line, comments=True)
@@ -149,6 +159,13 @@ def run_listings(scenario: Scenario, page: str) -> list[str]:
         else:
             subprocess.run(line, shell=True, check=True, cwd=scenario.folder)
     return printed
+
+
+def shown_rows(log: str) -> list[dict[str, Any]]:
+    """Return the rows that `dbt show --output json` has printed."""
+    found = re.search(r"^\{\n.*^\}$", log, re.DOTALL | re.MULTILINE)
+    assert found is not None, log
+    return list(json.loads(found[0])["show"])
 
 
 def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
@@ -182,6 +199,16 @@ def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
     *_, snapshots = run_listings(scenario, "statements.md")
     assert '"operation": "append"' in snapshots
     assert scenario.table("orders").properties["commit.retry.num-retries"] == "10"
+    folder = Path(urlsplit(scenario.table("orders").location()).path)
+    (folder / "data" / "left-behind.parquet").touch()
+    for file in (folder / "data").rglob("*"):
+        os.utime(file, (0, 0))
+    rewritten, expired, orphans, files = (shown_rows(log) for log in run_listings(scenario, "maintenance.md"))
+    assert rewritten[0]["failed_data_files_count"] == expired[0]["deleted_data_files_count"] == 0
+    # Neither side's files are taken for others', however they write a path, and a dry run takes none.
+    assert [row["orphan_file_location"] for row in orphans] == [f"file:{folder}/data/left-behind.parquet"]
+    assert (folder / "data" / "left-behind.parquet").exists()
+    assert files[0]["files"] == len(list(scenario.table("orders").scan().plan_files()))
     assert follow(scenario, "backfill.md", "shop") == 12
     assert column("status") == ["s1", "s2", "s3", "s4", "s5"]
     scenario.sql(f"update {scenario.relation('orders')} set status = null where id < 3")
@@ -195,3 +222,48 @@ def test_the_commands_of_the_other_pages(scenario: Scenario) -> None:
     run_listings(scenario, "schema-page.md")
     page = scenario.folder / "public" / "schemas.html"
     assert {model["name"] for model in page_data(page)} == {"orders", "customers"}
+
+
+def second_catalog(folder: Path) -> dict[str, str]:
+    """Return the properties of a catalog in a file beside the one of these tests."""
+    return {"type": "sql", "uri": f"sqlite:///{folder}/catalog.db", "warehouse": f"file://{folder}/warehouse"}
+
+
+def into_profile(scenario: Scenario, **settings: Any) -> None:
+    """Write other settings into the profile."""
+    file = scenario.folder / "profiles.yml"
+    profile = yaml.safe_load(file.read_text())
+    profile["case"]["outputs"]["t"].update(settings)
+    file.write_text(yaml.safe_dump(profile))
+
+
+def test_the_move_of_a_table_to_another_catalog(scenario: Scenario, tmp_path: Path) -> None:
+    shared = second_catalog(tmp_path / "second")
+    config = {"partition_by": "id", "tblproperties": {"made.by": "test"}, "persist_docs": {"columns": True}}
+    scenario.file("models/models.yml", "models: [{name: orders, columns: [{name: v, description: a value}]}]")
+    scenario.model("select 1 as id, 'x' as gone", "orders", **config)
+    scenario.run()
+    scenario.sql(f"alter table {scenario.relation('orders')} drop column gone")
+    scenario.model("select id, id * 10 as v, 'a' as note from values (1), (2) as t(id)", "orders", **config)
+    scenario.run()
+    assert scenario.field_ids("orders") == {"id": 1, "v": 3, "note": 4}
+    into_profile(scenario, catalogs={"shared": shared})
+    run_listings(scenario, "laptop-to-cluster.md", "analytics")
+
+    def there() -> Table:
+        return load_catalog("shared", **shared).load_table((scenario.schema, "orders"))
+
+    assert not there().spec().fields
+    assert "made.by" not in there().properties
+    assert [(field.name, field.field_id) for field in there().schema().fields] == [
+        ("id", 1),
+        ("v", 2),
+        ("note", 3),
+    ]
+    assert [field.doc for field in there().schema().fields] == [None, "a value", None]
+    into_profile(scenario, catalog="shared", catalog_properties=shared, catalogs={})
+    scenario.model("select 2 as id, 21 as v, 'web' as channel", "orders")
+    scenario.run()
+    rows = there().scan().to_arrow().sort_by("id").to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(1, 10, "a", None), (2, 21, None, "web")]
+    assert scenario.rows("orders") == [(1, 10, "a"), (2, 20, "a")]
