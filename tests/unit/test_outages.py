@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyiceberg.catalog import Catalog
+from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType
 from pyiceberg.exceptions import ForbiddenError, ServerError, ServiceUnavailableError
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
@@ -115,10 +115,10 @@ def test_a_catalog_that_answers_and_cannot_be_opened(monkeypatch: pytest.MonkeyP
     ):
         catalog = gateway("rest", HOST, 1, 60, tmp_path)
 
-        def fail(exc: Exception = exc) -> Catalog:
+        def fail(*args: Any, exc: Exception = exc) -> Catalog:
             raise exc
 
-        monkeypatch.setattr(catalog.access, "_open", fail)
+        monkeypatch.setitem(AVAILABLE_CATALOGS, CatalogType.REST, fail)
         for ask in (catalog.check, lambda: catalog.capabilities, lambda: catalog.find(relation("t"))):  # noqa: B023
             with pytest.raises(CatalogUnavailableError) as raised:
                 ask()

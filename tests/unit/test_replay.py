@@ -246,6 +246,25 @@ def test_a_value_by_a_name_that_another_field_had_stays() -> None:
     assert query.count(what) == 1
 
 
+def test_values_by_names_that_have_expired_keep_a_letter() -> None:
+    """Under ``on_schema_change: ignore``, too: whose they are is not known."""
+    query = replay.read_back(
+        "dlt",
+        [replay.Column("b", StringType(), ("b",))],
+        key=[],
+        model="t",
+        conditions=[],
+        limit=None,
+        newest_only=False,
+        known_only=False,
+        own=replay.Own(),
+        former={},
+        complete=7_000_000,
+    )
+    assert "<> '' AND unix_micros(`loadedAt`) < 7000000 THEN concat(" in query
+    assert "': which column had this name when this was written is not known any more, as the table" in query
+
+
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
     """By field ids, and with what is read where they have no value; a NULL is like no field."""
     before = Schema(

@@ -324,6 +324,11 @@ def test_a_name_means_another_column_until_no_schema_says_so_any_more(
         2: 50_000,
         3: 50_000,
     }
+    # Without the metadata file of the first time, a later time of the schema is not taken for that one.
+    log = table.metadata.metadata_log
+    cut = names_over_time(changed(table, metadata_log=log[2:]))
+    assert cut.former == [(None, "a", 2, 0, False), (None, "b", 3, 0, False)]
+    assert {field_id: until_ms for field_id, (_, until_ms) in cut.meanings.items()} == {2: 50_000, 3: 50_000}
 
 
 def test_a_name_that_came_back_or_went_on_is_not_known_by_its_first_time(

@@ -1,7 +1,7 @@
 """What changed from one schema of a table to the next, told by field ids, whoever changed it."""
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import BinaryType, FixedType, NestedField, PrimitiveType, StructType
@@ -62,6 +62,7 @@ class FormerName:
         field_id: the field.
         schema_ids: the schemas in which it had the name.
         is_first: whether no other field of the struct had it until the last one of these.
+        other_schema_ids: the schemas in which another one had it.
     """
 
     parent: int | None
@@ -69,6 +70,7 @@ class FormerName:
     field_id: int
     schema_ids: frozenset[int]
     is_first: bool = True
+    other_schema_ids: frozenset[int] = field(default=frozenset(), compare=False)
 
 
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
@@ -256,7 +258,14 @@ def former_names(schemas: Iterable[Schema], current: Schema) -> list[FormerName]
         others = [n for field_id, ids in by_id.items() if field_id != first for n in ids]
         is_alone = all(n > max(by_id[first]) for n in others)
         found += [
-            FormerName(parent, name, field_id, frozenset(ids), field_id == first and is_alone)
+            FormerName(
+                parent,
+                name,
+                field_id,
+                frozenset(ids),
+                field_id == first and is_alone,
+                frozenset(n for other, their in by_id.items() if other != field_id for n in their),
+            )
             for field_id, ids in by_id.items()
             if now.get(parent, {}).get(field_id, name) != name
         ]

@@ -12,6 +12,7 @@ from pyiceberg.types import NestedField
 from dbt.adapters.sparkevolve.evolution import record, shapes
 from dbt.adapters.sparkevolve.evolution.history import (
     EarlierMeaning,
+    FormerName,
     default_text,
     earlier_meanings,
     former_names,
@@ -196,7 +197,7 @@ def names_over_time(table: Table) -> NamesOverTime:
     return NamesOverTime(
         {field_id: (meaning, until[field_id]) for field_id, meaning in meanings.items()},
         [
-            NameUse(n.parent, n.name, n.field_id, *_known_until(table, sightings, n.schema_ids))
+            NameUse(n.parent, n.name, n.field_id, *_known_until(table, sightings, n))
             if n.is_first
             else NameUse(n.parent, n.name, n.field_id)
             for n in former
@@ -215,17 +216,23 @@ def _seen_after(table: Table, sightings: "list[_Sighting]", schema_ids: Collecti
     return seen[last + 1][0] if last + 1 < len(seen) else table.metadata.last_updated_ms
 
 
-def _known_until(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> tuple[int, bool]:
-    """Return until when some schemas were the current ones the first time, and whether that is all of it."""
+def _known_until(table: Table, sightings: "list[_Sighting]", former: FormerName) -> tuple[int, bool]:
+    """Return until when a field had a name the first time, and whether that is all of it.
+
+    If another one is known to have had it before that, a schema has come back whose first time is not known.
+    """
+    schema_ids, others = former.schema_ids, former.other_schema_ids
     for place, (sighting, following) in enumerate(pairwise(sightings)):
         if sighting.schema_id in schema_ids and following.schema_id not in schema_ids:
+            if others & sighting.schema_ids:
+                return 0, False
             come_back = any(later.schema_id in schema_ids for later in sightings[place + 1 :])
             return (following.at_ms, not come_back) if following.follows else (sighting.at_ms, False)
     known = 0
     for snapshot in sorted(table.metadata.snapshots, key=lambda s: s.timestamp_ms):
         if snapshot.schema_id in schema_ids:
             known = snapshot.timestamp_ms
-        elif known:
+        elif known or snapshot.schema_id in others:
             break  # They may have come back.
     return known, False
 

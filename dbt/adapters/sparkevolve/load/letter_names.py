@@ -24,10 +24,12 @@ class LetterNames(NamedTuple):
     Attributes:
         columns: the columns of the table, with the names under which letters have them.
         former: paths that may have been those of fields with other names now, with these, as texts.
+        complete: since when all schemas are known, in microseconds since the epoch; 0 for always.
     """
 
     columns: list[replay.Column]
     former: dict[str, str]
+    complete: int = 0
 
 
 def letter_names(
@@ -51,7 +53,8 @@ def letter_names(
         is_own = old is not None and had.get((None, fold(old)), {}).keys() <= {f.field_id}
         return (f.name, old) if old is not None and is_own else (f.name,)
 
-    return LetterNames([_column(f, names, keys(f), padded(f)) for f in schema.fields], _former(schema, names))
+    columns = [_column(f, names, keys(f), padded(f)) for f in schema.fields]
+    return LetterNames(columns, _former(schema, names), names.complete_ms * 1000)
 
 
 def _renamed(schema: Schema, renames: Mapping[str, str]) -> dict[str, str]:

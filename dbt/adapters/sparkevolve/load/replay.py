@@ -374,6 +374,7 @@ class Replay:
                 known_only=not self._leaves_out,
                 own=own,
                 former=names.former,
+                complete=names.complete,
             ),
             schema,
         )

@@ -39,6 +39,11 @@ OTHER_COLUMNS = (
 )
 # Of letters that others have written, or mended.
 NO_TIME = "`loadedAt` is NULL, and nothing else tells whether the row of its key is newer: put in the time"
+_NOT_KNOWN = (
+    ": which column had this name when this was written is not known any more, as the table's older schemas "
+    "have expired: give the value the name of today in the payload, or leave it out, and set `loadedAt` to a "
+    "later time"
+)
 # Between the chunks of the letters of a key: those of a later time have a greater number.
 _TURNS = 1_000_000_000
 _JSON, _VALUES, _KEY, _NEWEST, _PLACE, _TURN, _FIRST, _ROWS, _ALIKE, _BEFORE = (
@@ -280,6 +285,7 @@ def read_back(
     known_only: bool,
     own: Own,
     former: Mapping[str, str],
+    complete: int = 0,
 ) -> str:
     """Return the query of letters as rows of their table, with the columns of ``Own`` but for the file.
 
@@ -294,6 +300,7 @@ def read_back(
         known_only: whether it is, if it has a value for a column or a field that the table does not have.
         own: what these columns are called.
         former: paths, in any case, by which such a value may be another field's, and what that is called now.
+        complete: since when all names are known, in microseconds since the epoch; 0 for always.
     """
     always = [column for column in columns if column.naming == ALWAYS]
     named = [payloads.is_one_of("k", [key for column in always for key in column.keys])] if always else []
@@ -317,6 +324,10 @@ def read_back(
         cases.append(_renamed(unplaced, former))
     if known_only:
         cases.append((f"concat({unknown}, ': not in the table')", f"{unknown} <> ''"))
+    elif complete:
+        # Without a value in any column of today nothing else keeps it.
+        older = f"{unknown} <> '' AND unix_micros(`loadedAt`) < {complete}"
+        cases.append((f"concat({unknown}, {string_literal(_NOT_KNOWN)})", older))
     # What has a value by a name of another time may have one by the name of today as well.
     cases += [
         (string_literal(reason), condition) for column in columns for reason, condition in column.outdated
