@@ -23,7 +23,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from dbt.adapters.sparkevolve.evolution.names import fold, quote
+from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
 from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, compared
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
@@ -261,8 +261,13 @@ def test_values_by_names_that_have_expired_keep_a_letter() -> None:
         former={},
         complete=7_000_000,
     )
-    assert "<> '' AND unix_micros(`loadedAt`) < 7000000 THEN concat(" in query
-    assert "': which column had this name when this was written is not known any more, as the table" in query
+    reason = (
+        ": which column had this name when this was written is not known any more, as the table's older schemas "
+        "have expired: give the value the name of today in the payload, or leave it out, and set `loadedAt` to a "
+        "later time"
+    )
+    case = query.partition(" <> '' AND unix_micros(`loadedAt`) < 7000000 THEN concat(")[2]
+    assert f", {string_literal(reason)})" in case.partition(" WHEN ")[0]
 
 
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
