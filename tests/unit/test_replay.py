@@ -262,9 +262,9 @@ def test_values_by_names_that_have_expired_keep_a_letter() -> None:
         complete=7_000_000,
     )
     reason = (
-        ": which column had this name when this was written is not known any more, as the table's older schemas "
-        "have expired: give the value the name of today in the payload, or leave it out, and set `loadedAt` to a "
-        "later time"
+        ": which column had this name when this was written is not known any more, as the table's older "
+        "schemas have expired: give the value the name of today in the payload, or leave it out, and set "
+        "`loadedAt` to a later time"
     )
     case = query.partition(" <> '' AND unix_micros(`loadedAt`) < 7000000 THEN concat(")[2]
     assert f", {string_literal(reason)})" in case.partition(" WHEN ")[0]
