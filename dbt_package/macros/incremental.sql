@@ -184,7 +184,8 @@
 {% endmacro %}
 
 
-{# The property of a table that says by which batch it is about to be replaced; the adapter's, too. #}
+{# The property of a table with the token of the batch by which it is about to be replaced; the adapter's, too. Spark shows
+   no value that looks like an address or a secret: a model's name may, and the token does not. #}
 {% macro replaced_by() %}
   {% do return('sparkevolve.replaced-by') %}
 {% endmacro %}
@@ -196,7 +197,7 @@
   {% do sparkevolve.end_replacement(target, sparkevolve.table_properties(target)) %}
   {% do sparkevolve.run_statement(
     'ALTER TABLE ' ~ target ~ ' SET TBLPROPERTIES (' ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ' = '
-    ~ sparkevolve.constant_literal(staged.identifier, true) ~ ')'
+    ~ sparkevolve.constant_literal(staged.identifier.split('__dbt_tmp_')[-1], true) ~ ')'
   ) %}
 {% endmacro %}
 
@@ -204,11 +205,10 @@
 {# Take its batch away from a full refresh that may still be replacing a table: its job was killed, or has begun before this
    one, and rows that this one loads would be replaced. What has no rows to read any more fails. #}
 {% macro end_replacement(target, properties) %}
-  {% set name = properties.get(sparkevolve.replaced_by()) %}
-  {% if name is not none %}
-    {% set token = name.split('__dbt_tmp_')[-1] %}
-    {% if name == target.identifier[:200] ~ '__dbt_tmp_' ~ token and modules.re.match('[0-9a-f]{12}$', token) %}
-      {% set batch = target.incorporate(path={'identifier': name}, type='table') %}
+  {% set token = properties.get(sparkevolve.replaced_by()) %}
+  {% if token is not none %}
+    {% if modules.re.match('[0-9a-f]{12}$', token) %}
+      {% set batch = target.incorporate(path={'identifier': target.identifier[:200] ~ '__dbt_tmp_' ~ token}, type='table') %}
       {% do log(
         'Removing ' ~ batch ~ ', from which a full refresh that has not ended would replace ' ~ target, info=True
       ) %}

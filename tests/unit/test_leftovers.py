@@ -18,6 +18,7 @@ from dbt.adapters.sparkevolve.iceberg.staging import (
     HOST,
     OWNER_PROPERTY,
     REPLACED_BY,
+    token_of,
 )
 from dbt.adapters.sparkevolve.load import batches
 from dbt.adapters.sparkevolve.load.batches import Batches, end_replacement
@@ -175,7 +176,7 @@ def test_a_table_says_by_which_batch_it_is_replaced_while_it_is(
     leave("elsewhere:1:0", leftovers=leftovers)
     leftovers.node.staged.append(LEFT)
     leftovers.batches.begin_replacement(TARGET, LEFT)
-    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == LEFT.identifier
+    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == token_of(LEFT)
     leftovers.batches.give_back()
     assert leftovers.catalog.table_names("db") == {"t"}
     assert REPLACED_BY not in leftovers.catalog.load(TARGET).properties
@@ -197,7 +198,7 @@ def test_whoever_comes_next_takes_the_batch_of_a_replacement_away(
     leftovers.batches.begin_replacement(TARGET, LEFT)
     leftovers.batches.begin_replacement(TARGET, other)
     assert catalog.table_names("db") == {"t"}
-    assert catalog.load(TARGET).properties[REPLACED_BY] == other.identifier
+    assert catalog.load(TARGET).properties[REPLACED_BY] == token_of(other)
 
 
 def test_no_table_is_removed_since_a_property_names_it(
@@ -205,8 +206,8 @@ def test_no_table_is_removed_since_a_property_names_it(
 ) -> None:
     leave("elsewhere:1:0", leftovers=leftovers)
     make_table(columns("id int"), [{"id": 1}], name="u")
-    for name in ("u", "t", "u__dbt_tmp_0123456789ab", ""):
-        leftovers.catalog.set_properties(TARGET, {REPLACED_BY: name}, 0)
+    for token in ("u", "t", "u__dbt_tmp_0123456789ab", "0123456789AB", ""):
+        leftovers.catalog.set_properties(TARGET, {REPLACED_BY: token}, 0)
         end_replacement(leftovers.catalog, TARGET, leftovers.catalog.load(TARGET))
         assert leftovers.catalog.table_names("db") == {"t", "u", str(LEFT.identifier)}
         assert REPLACED_BY not in leftovers.catalog.load(TARGET).properties
@@ -227,4 +228,4 @@ def test_a_batch_that_cannot_be_taken_away_is_told_and_stays_noted(
         f"{LEFT} could not be removed: not yours. If a server still runs the full refresh that reads it, "
         "that replaces the rows of `lake`.`db`.`t` when it ends: stop it there."
     ]
-    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == LEFT.identifier
+    assert leftovers.catalog.load(TARGET).properties[REPLACED_BY] == token_of(LEFT)

@@ -191,7 +191,7 @@ def test_a_killed_full_refresh_that_ends_late_replaces_nothing(scenario: Scenari
         cut = Cut(pattern, When.LATE, keeps_client=True)
         proxy.cut(cut)
         kill_when_sent(scenario.folder, cut, "run", "--full-refresh", "--select", name)
-        noted = scenario.table(name).properties["sparkevolve.replaced-by"]
+        noted = f"{name}__dbt_tmp_{scenario.table(name).properties['sparkevolve.replaced-by']}"
         assert noted in scenario.tables()
         # As if it had run on another machine, so that nobody knows that it has ended.
         owner = "'sparkevolve.staging-owner' = 'elsewhere:1:0'"

@@ -434,7 +434,7 @@ def test_a_killed_full_refresh_that_ends_late_replaces_nothing(table: Scenario, 
     cut = Cut("create or replace table", When.LATE, keeps_client=True)
     proxy.cut(cut)
     kill_when_sent(table.folder, cut, "run", "--full-refresh")
-    assert table.table().properties["sparkevolve.replaced-by"] in table.tables()
+    assert f"t__dbt_tmp_{table.table().properties['sparkevolve.replaced-by']}" in table.tables()
     table.model("select 3 as id, 'c' as b", **ADDS)
     proxy.cut()
     run = table.run()

@@ -339,12 +339,12 @@ def resolve(
             "Python. Leave `py-catalog-impl` out."
         )
     _check_warehouse(place, kind, given.get("warehouse", ""))
-    for side in _SIDES if kind in _ADDRESS_FORMS else ():
-        if not str({**given, **alone[side]}.get("uri", "")).strip():
-            raise place.error(
-                f"has the type {kind!r}, which needs the address of a server as `uri`, such as "
-                f"{_ADDRESS_FORMS[kind]}."
-            )
+    # Spark may have its own from a Thrift server's operator, or from hive-site.xml.
+    if kind in _ADDRESS_FORMS and not str({**given, **alone[PYICEBERG_ALONE]}.get("uri", "")).strip():
+        raise place.error(
+            f"has the type {kind!r}, which needs the address of a server as `uri`, such as "
+            f"{_ADDRESS_FORMS[kind]}."
+        )
     if kind == "sql":
         settings = _sql(place, given, base_dir)
     else:

@@ -15,7 +15,8 @@ from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIA
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 
 OWNER_PROPERTY = "sparkevolve.staging-owner"
-# Of a table: the name of the batch that a full refresh is about to replace it by. The dbt package has it too.
+# Of a table: the token of the batch that a full refresh is about to replace it by. The package has it, too,
+# and reads it through Spark, which hides values that look like addresses or secrets, as a name may.
 REPLACED_BY = "sparkevolve.replaced-by"
 # A batch on another machine that is older than this was left behind: no run takes so long.
 ABANDONED_AFTER_MS = 48 * 60 * 60 * 1000
@@ -78,6 +79,18 @@ def is_staging_of(name: str, identifier: str) -> bool:
     """Tell whether ``name`` is one that ``staging_relation`` gives for the table ``identifier``."""
     prefix = _prefix(identifier)
     return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
+
+
+def token_of(batch: SparkEvolveRelation) -> str:
+    """Return what tells a batch that ``staging_relation`` has named from the others of its table."""
+    return str(batch.identifier)[-_TOKEN_LENGTH:]
+
+
+def batch_of(target: SparkEvolveRelation, token: str) -> SparkEvolveRelation | None:
+    """Return the batch of ``target`` with this token; None if it is none."""
+    if _TOKEN.fullmatch(token) is None:
+        return None
+    return target.replace(path=target.path.replace(identifier=_prefix(str(target.identifier)) + token))
 
 
 def staging_properties(keys: Sequence[str] = (), *, variants: bool = False) -> dict[str, str]:

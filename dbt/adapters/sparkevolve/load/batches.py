@@ -97,7 +97,7 @@ class Batches:
             CommitConflictError: other writers were faster each time.
         """
         end_replacement(self._catalog, target, self._catalog.load(target))
-        note = {staging.REPLACED_BY: str(staged.identifier)}
+        note = {staging.REPLACED_BY: staging.token_of(staged)}
         self._catalog.change_properties(target, lambda _: note, _RETRIES)
         self._node.replaced = (target, staged)
 
@@ -116,7 +116,7 @@ class Batches:
 
     def _forget_replacement(self, target: SparkEvolveRelation, staged: SparkEvolveRelation) -> None:
         try:
-            _forget(self._catalog, target, str(staged.identifier))
+            _forget(self._catalog, target, staging.token_of(staged))
         except Exception as exc:
             # The next run finds the note, and no batch.
             logger.debug(f"By which batch {target} was replaced is still noted in it: {exc}")
@@ -158,30 +158,31 @@ def end_replacement(catalog: IcebergCatalog, target: SparkEvolveRelation, table:
         target: the table.
         table: the same, as it was loaded.
     """
-    name = table.properties.get(staging.REPLACED_BY)
-    if name is None:
+    token = table.properties.get(staging.REPLACED_BY)
+    if token is None:
         return
-    if staging.is_staging_of(name, str(target.identifier)):
-        batch = target.replace(path=target.path.replace(identifier=name))
+    batch = staging.batch_of(target, token)
+    if batch is not None:
         logger.info(f"Removing {batch}, from which a full refresh that has not ended would replace {target}")
+        still = (
+            f"If a server still runs the full refresh that reads it, that replaces the rows of {target} when "
+            "it ends: stop it there."
+        )
         try:
             catalog.purge(batch)
         except FilesLeftError as exc:
-            warn_of_rest(exc.msg)
+            warn_of_rest(f"{exc.msg} {still}")
         except Exception as exc:
-            warn_of_rest(
-                f"{batch} could not be removed: {exc} If a server still runs the full refresh that reads it, "
-                f"that replaces the rows of {target} when it ends: stop it there."
-            )
+            warn_of_rest(f"{batch} could not be removed: {exc} {still}")
             return
-    _forget(catalog, target, name)
+    _forget(catalog, target, token)
 
 
-def _forget(catalog: IcebergCatalog, target: SparkEvolveRelation, name: str) -> None:
-    """Remove the note that a table is about to be replaced by a batch of this name."""
+def _forget(catalog: IcebergCatalog, target: SparkEvolveRelation, token: str) -> None:
+    """Remove the note that a table is about to be replaced by the batch with this token."""
 
     def removal(table: LoadedTable) -> dict[str, str | None]:
-        return {staging.REPLACED_BY: None} if table.properties.get(staging.REPLACED_BY) == name else {}
+        return {staging.REPLACED_BY: None} if table.properties.get(staging.REPLACED_BY) == token else {}
 
     catalog.change_properties(target, removal, _RETRIES)
 
