@@ -47,17 +47,23 @@ class MetadataFiles:
         self._metadata: dict[str, Metadata] = {}
         self.checked = 0
 
-    def check(self, *, may_be_ahead: bool = False) -> None:
+    def check(self, *, may_be_ahead: bool = False, tolerance_ms: int = 0) -> None:
         """Check the files that are new.
 
         Args:
             may_be_ahead: whether a writer whose clock is ahead has written them.
+            tolerance_ms: how much older than the commit before it a commit may be. PyIceberg takes the time
+                before another writer's commit and commits after it.
 
         Raises:
             BadMetadataError: what is wrong with which.
         """
         new = self._new()
-        found = [f"{path}: {problem}" for path in new for problem in self._problems(path, may_be_ahead)]
+        found = [
+            f"{path}: {problem}"
+            for path in new
+            for problem in self._problems(path, may_be_ahead, tolerance_ms)
+        ]
         if found:
             raise BadMetadataError("\n".join(found))
 
@@ -92,7 +98,7 @@ class MetadataFiles:
                 yield from self._folders[folder][2]
             waiting += self._folders[folder][1]
 
-    def _problems(self, path: str, may_be_ahead: bool) -> list[str]:
+    def _problems(self, path: str, may_be_ahead: bool, tolerance_ms: int) -> list[str]:
         metadata = self._read(path)
         if metadata is None:
             # Purged meanwhile, or cut short when its process was killed: bad only if a later one names it.
@@ -103,12 +109,12 @@ class MetadataFiles:
         found = [] if refusal is None else [f"Iceberg refuses to read it: {refusal}"]
         if is_view:
             return found
-        found += problems(metadata)
+        found += problems(metadata, tolerance_ms)
         log = metadata.get("metadata-log", ())
         before_path = _local(log[-1]["metadata-file"]) if log else ""
         before = self._read(before_path)
         if before is not None:
-            found += problems_since(before, metadata)
+            found += problems_since(before, metadata, tolerance_ms)
         elif os.path.exists(before_path):
             found.append(f"it was made from {before_path}, which cannot be read")
         return found if may_be_ahead else found + self._ahead_of_time(path, metadata, before)

@@ -63,27 +63,33 @@ def _field(
         yield from _field(type_["value-id"], field_id, "value", type_["value"], type_["value-required"])
 
 
-def problems(metadata: Metadata) -> list[str]:
-    """Return what is wrong with the metadata of a table, one line each; nothing if it is sound."""
+def problems(metadata: Metadata, tolerance_ms: int = 0) -> list[str]:
+    """Return what is wrong with the metadata of a table, one line each; nothing if it is sound.
+
+    Args:
+        metadata: the metadata.
+        tolerance_ms: by how much a time may be before the one that it follows.
+    """
     return [
         *_problems_of_schemas(metadata),
         *_problems_of_specs(metadata),
         *_problems_of_snapshots(metadata),
-        *_problems_of_times(metadata),
+        *_problems_of_times(metadata, tolerance_ms),
     ]
 
 
-def problems_since(before: Metadata, metadata: Metadata) -> list[str]:
+def problems_since(before: Metadata, metadata: Metadata, tolerance_ms: int = 0) -> list[str]:
     """Return what is wrong with what one commit has made of a table's metadata, one line each.
 
     Args:
         before: the metadata that the commit was made on.
         metadata: the metadata that it has made.
+        tolerance_ms: by how much the commit's time may be before the last one.
     """
     if before["table-uuid"] != metadata["table-uuid"]:
         return [f"the table was {before['table-uuid']}, and is {metadata['table-uuid']}"]
     return [
-        *_lower_numbers(before, metadata),
+        *_lower_numbers(before, metadata, tolerance_ms),
         *_changed_parts(before, metadata),
         *_fields_that_came_back(before, metadata),
     ]
@@ -232,24 +238,24 @@ def _problems_of_snapshots(metadata: Metadata) -> Iterator[str]:
             yield f"snapshot {snapshot_id} was made before its parent"
 
 
-def _problems_of_times(metadata: Metadata) -> Iterator[str]:
+def _problems_of_times(metadata: Metadata, tolerance_ms: int) -> Iterator[str]:
     for name in ("snapshot-log", "metadata-log"):
         times = [entry["timestamp-ms"] for entry in metadata.get(name, ())]
         for earlier, later in pairwise(times):
-            if later < earlier:
+            if later < earlier - tolerance_ms:
                 yield f"the {name} is not sorted: {later} comes after {earlier}"
         last = metadata["last-updated-ms"]
-        if times and times[-1] > last:
+        if times and times[-1] - tolerance_ms > last:
             yield f"last-updated-ms {last} is before {times[-1]}, the end of the {name}"
 
 
-def _lower_numbers(before: Metadata, metadata: Metadata) -> Iterator[str]:
+def _lower_numbers(before: Metadata, metadata: Metadata, tolerance_ms: int) -> Iterator[str]:
     for name in (
         *("format-version", "last-column-id", "last-partition-id", "last-sequence-number"),
         *("last-updated-ms", "next-row-id"),
     ):
         old, new = before.get(name, 0), metadata.get(name, 0)
-        if new < old:
+        if new < old - (tolerance_ms if name == "last-updated-ms" else 0):
             yield f"{name} was {old}, and is {new}"
 
 

@@ -335,3 +335,16 @@ def test_what_a_commit_has_changed(metadata: Metadata, name: str) -> None:
     prepare(after)
     change(after)
     assert problems_since(metadata, after) == expected
+
+
+def test_a_commit_that_was_begun_before_the_last_one(versions: list[Metadata]) -> None:
+    """PyIceberg takes the time of a snapshot before another writer's commit, and commits after it."""
+    before, after = versions[-3:-1]
+    after["last-updated-ms"] = before["last-updated-ms"] - 4
+    after["metadata-log"][-1]["timestamp-ms"] = before["last-updated-ms"]
+    last, now = before["last-updated-ms"], after["last-updated-ms"]
+    assert f"last-updated-ms {now} is before {last}, the end of the metadata-log" in problems(after)
+    assert problems_since(before, after) == [f"last-updated-ms was {last}, and is {now}"]
+    for tolerance_ms, is_sound in ((3, False), (4, True)):
+        assert (problems(after, tolerance_ms) == []) is is_sound
+        assert (problems_since(before, after, tolerance_ms) == []) is is_sound

@@ -77,6 +77,7 @@ def repeatedly(action: Callable[[], None], seconds: float) -> Iterator[list[None
     assert not failed, failed
 
 
+@pytest.mark.another_writer_at_once
 def test_a_stream_appends_during_runs(scenario: Scenario) -> None:
     """It commits about each second. A run gets in between, or says that it did not."""
     scenario.model("select 0 as id, 0 as v")
