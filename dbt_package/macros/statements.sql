@@ -56,8 +56,18 @@
 {# The condition that a row of the table has a key of the batch, and meets the predicates. #}
 {% macro key_in_batch(key, staged) %}
   {% if key.null_safe %}
-    {% set condition = 'EXISTS (SELECT 1 FROM ' ~ staged ~ ' AS DBT_INTERNAL_SOURCE WHERE '
-      ~ sparkevolve.key_match(key, 'DBT_INTERNAL_SOURCE', 'DBT_INTERNAL_DEST') ~ ')' %}
+    {# In a subquery Spark takes its own columns first: a struct of the batch that is called as the alias of the table would
+       be taken for that. So nothing but these values is there. #}
+    {% set items, match = [], [] %}
+    {% for value in sparkevolve.staged_keys(key, 'DBT_INTERNAL_SOURCE') %}
+      {% do items.append(value ~ ' AS key_' ~ loop.index0) %}
+      {% do match.append(
+        'DBT_INTERNAL_SOURCE.key_' ~ loop.index0 ~ ' <=> DBT_INTERNAL_DEST.'
+        ~ sparkevolve.quote(key.names[loop.index0])
+      ) %}
+    {% endfor %}
+    {% set condition = 'EXISTS (SELECT 1 FROM (SELECT ' ~ items | join(', ') ~ ' FROM ' ~ staged
+      ~ ' AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE WHERE ' ~ match | join(' AND ') ~ ')' %}
   {% else %}
     {% set left = [] %}
     {% for name in key.names %}

@@ -34,7 +34,7 @@ def test_loaded_rows_are_those_in_the_files_of_the_load() -> None:
     rows = loaded_rows("`t`.`branch_b`", ["file:/a b/it's.parquet", "s3://x/2.parquet"], STAGED, None)
     assert rows == (
         "SELECT *\nFROM `t`.`branch_b` AS DBT_INTERNAL_DEST\n"
-        "WHERE DBT_INTERNAL_DEST._file IN (CAST(X'66696c653a2f6120622f697427732e70617271756574' AS STRING), 's3://x/2.parquet')"
+        "WHERE `_file` IN (CAST(X'66696c653a2f6120622f697427732e70617271756574' AS STRING), 's3://x/2.parquet')"
     )
 
 
@@ -42,9 +42,10 @@ def test_loaded_rows_are_those_in_the_files_of_the_load() -> None:
 def test_of_a_merge_all_rows_with_a_key_of_the_batch_were_loaded(predicates: tuple[str, ...]) -> None:
     """What a MERGE inserts need not meet its predicates, and these may be about a row of the batch."""
     assert loaded_rows("b", ["f"], "s", Key(("Id",), True, predicates)) == (
-        "SELECT *\nFROM b AS DBT_INTERNAL_DEST\nWHERE DBT_INTERNAL_DEST._file IN ('f')\n"
-        "  AND EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
-        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
+        "SELECT *\nFROM b AS DBT_INTERNAL_DEST\nWHERE `_file` IN ('f')\n"
+        "  AND EXISTS (SELECT 1 FROM (SELECT DBT_INTERNAL_SOURCE.`Id` AS key_0 "
+        "FROM s AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.key_0 <=> DBT_INTERNAL_DEST.`Id`)"
     )
 
 

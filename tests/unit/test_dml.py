@@ -52,18 +52,21 @@ def test_a_delete_by_a_composite_key_compares_the_whole_key() -> None:
 def test_a_null_safe_delete_by_one_key_asks_for_existence() -> None:
     assert delete_statement(TARGET, STAGED, Key(("Id",), null_safe=True)) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
-        "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
-        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id`)"
+        "WHERE EXISTS (SELECT 1 FROM (SELECT DBT_INTERNAL_SOURCE.`Id` AS key_0 "
+        "FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.key_0 <=> DBT_INTERNAL_DEST.`Id`)"
     )
 
 
 def test_a_null_safe_delete_by_a_composite_key_compares_the_whole_key() -> None:
     assert delete_statement(TARGET, STAGED, Key(("Id", "day", "n"), null_safe=True)) == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
-        "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE "
-        "WHERE DBT_INTERNAL_SOURCE.`Id` <=> DBT_INTERNAL_DEST.`Id` "
-        "AND DBT_INTERNAL_SOURCE.`day` <=> DBT_INTERNAL_DEST.`day` "
-        "AND DBT_INTERNAL_SOURCE.`n` <=> DBT_INTERNAL_DEST.`n`)"
+        "WHERE EXISTS (SELECT 1 FROM (SELECT DBT_INTERNAL_SOURCE.`Id` AS key_0, "
+        "DBT_INTERNAL_SOURCE.`day` AS key_1, DBT_INTERNAL_SOURCE.`n` AS key_2 "
+        "FROM `lake`.`db`.`t__dbt_tmp_1` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.key_0 <=> DBT_INTERNAL_DEST.`Id` "
+        "AND DBT_INTERNAL_SOURCE.key_1 <=> DBT_INTERNAL_DEST.`day` "
+        "AND DBT_INTERNAL_SOURCE.key_2 <=> DBT_INTERNAL_DEST.`n`)"
     )
 
 
@@ -81,10 +84,12 @@ def test_odd_key_names_are_quoted_everywhere(null_safe: bool) -> None:
     statement = delete_statement("t", "s", Key(("a.b", "q`q", "Straße"), null_safe))
     assert statement == (
         "DELETE FROM t AS DBT_INTERNAL_DEST\n"
-        "WHERE EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE "
-        "WHERE DBT_INTERNAL_SOURCE.`a.b` <=> DBT_INTERNAL_DEST.`a.b` "
-        "AND DBT_INTERNAL_SOURCE.`q``q` <=> DBT_INTERNAL_DEST.`q``q` "
-        "AND DBT_INTERNAL_SOURCE.`Straße` <=> DBT_INTERNAL_DEST.`Straße`)"
+        "WHERE EXISTS (SELECT 1 FROM (SELECT DBT_INTERNAL_SOURCE.`a.b` AS key_0, "
+        "DBT_INTERNAL_SOURCE.`q``q` AS key_1, DBT_INTERNAL_SOURCE.`Straße` AS key_2 "
+        "FROM s AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE "
+        "WHERE DBT_INTERNAL_SOURCE.key_0 <=> DBT_INTERNAL_DEST.`a.b` "
+        "AND DBT_INTERNAL_SOURCE.key_1 <=> DBT_INTERNAL_DEST.`q``q` "
+        "AND DBT_INTERNAL_SOURCE.key_2 <=> DBT_INTERNAL_DEST.`Straße`)"
         if null_safe
         else "DELETE FROM t AS DBT_INTERNAL_DEST\n"
         "WHERE (DBT_INTERNAL_DEST.`a.b`, DBT_INTERNAL_DEST.`q``q`, DBT_INTERNAL_DEST.`Straße`) IN "
@@ -140,8 +145,12 @@ def test_a_row_is_in_the_batch_by_its_whole_key_and_by_each_predicate(
     quoted = [f"`{name.replace('`', '``')}`" for name in names]
     assert all(bare.count(f"DBT_INTERNAL_DEST.{name}") >= 1 for name in quoted)
     if null_safe:
-        matches = [f"DBT_INTERNAL_SOURCE.{n} <=> DBT_INTERNAL_DEST.{n}" for n in quoted]
-        assert bare == f"EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE WHERE {' AND '.join(matches)})"
+        values = ", ".join(f"DBT_INTERNAL_SOURCE.{name} AS key_{n}" for n, name in enumerate(quoted))
+        matches = [f"DBT_INTERNAL_SOURCE.key_{n} <=> DBT_INTERNAL_DEST.{q}" for n, q in enumerate(quoted)]
+        assert bare == (
+            f"EXISTS (SELECT 1 FROM (SELECT {values} FROM s AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE "
+            f"WHERE {' AND '.join(matches)})"
+        )
     else:
         left = ", ".join(f"DBT_INTERNAL_DEST.{name}" for name in quoted)
         right = ", ".join(f"DBT_INTERNAL_SOURCE.{name}" for name in quoted)
@@ -346,7 +355,8 @@ def test_a_rebuilt_key_is_compared_in_each_statement(null_safe: bool, equals: st
     value = "IF(DBT_INTERNAL_SOURCE.`A.B` IS NULL, NULL, named_struct('x', DBT_INTERNAL_SOURCE.`A.B`.`X`))"
     match = f"{value} {equals} DBT_INTERNAL_DEST.`a.b`"
     found = (
-        f"EXISTS (SELECT 1 FROM s AS DBT_INTERNAL_SOURCE WHERE {match})"
+        f"EXISTS (SELECT 1 FROM (SELECT {value} AS key_0 FROM s AS DBT_INTERNAL_SOURCE) "
+        "AS DBT_INTERNAL_SOURCE WHERE DBT_INTERNAL_SOURCE.key_0 <=> DBT_INTERNAL_DEST.`a.b`)"
         if null_safe
         else f"DBT_INTERNAL_DEST.`a.b` IN (SELECT {value} FROM s AS DBT_INTERNAL_SOURCE)"
     )

@@ -167,10 +167,12 @@ def test_a_load_deletes_by_value_and_inserts(
     delete, insert = load.statements
     assert delete == (
         "DELETE FROM `lake`.`db`.`t` AS DBT_INTERNAL_DEST\n"
-        "WHERE EXISTS (SELECT 1 FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE WHERE "
-        "`lake`.system.bucket(4, CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint)) <=> "
-        "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`) AND "
-        "DBT_INTERNAL_SOURCE.`S`.`b` <=> DBT_INTERNAL_DEST.`s`.`b`)"
+        "WHERE EXISTS (SELECT 1 FROM (SELECT "
+        "`lake`.system.bucket(4, CAST(DBT_INTERNAL_SOURCE.`ID` AS bigint)) AS key_0, "
+        "DBT_INTERNAL_SOURCE.`S`.`b` AS key_1 "
+        "FROM `lake`.`db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE WHERE "
+        "DBT_INTERNAL_SOURCE.key_0 <=> `lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`) AND "
+        "DBT_INTERNAL_SOURCE.key_1 <=> DBT_INTERNAL_DEST.`s`.`b`)"
     )
     assert insert.startswith("INSERT INTO `lake`.`db`.`t` (`id`, `s`)\n")
     assert load.warnings("", {}) == [
@@ -196,9 +198,9 @@ def test_functions_and_procedures_are_those_of_the_tables_own_catalog(
     load = Load(target, staged, base, batch, plan, settings, 0)
     assert load.statements[0] == (
         "DELETE FROM `db`.`t` AS DBT_INTERNAL_DEST\n"
-        "WHERE EXISTS (SELECT 1 FROM `db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE WHERE "
-        "`lake`.system.bucket(4, DBT_INTERNAL_SOURCE.`id`) <=> "
-        "`lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`))"
+        "WHERE EXISTS (SELECT 1 FROM (SELECT `lake`.system.bucket(4, DBT_INTERNAL_SOURCE.`id`) AS key_0 "
+        "FROM `db`.`t__dbt_tmp_0123456789ab` AS DBT_INTERNAL_SOURCE) AS DBT_INTERNAL_SOURCE WHERE "
+        "DBT_INTERNAL_SOURCE.key_0 <=> `lake`.system.bucket(4, DBT_INTERNAL_DEST.`id`))"
     )
     (warning,) = load.warnings("", {})
     assert "`CALL `lake`.system.rewrite_data_files(table => '`db`.`t`', " in warning

@@ -19,7 +19,8 @@ def loaded_rows(table: str, files: Sequence[str], staged: str, key: Key | None) 
     """
     paths = ", ".join(string_literal(path) for path in files)
     matching = f"\n  AND {replace(key, predicates=()).in_batch(staged)}" if key is not None else ""
-    return f"SELECT *\nFROM {table} AS {TARGET_ALIAS}\nWHERE {TARGET_ALIAS}._file IN ({paths}){matching}"
+    # Without the alias: a struct of the table that is called as this one would be asked for such a field.
+    return f"SELECT *\nFROM {table} AS {TARGET_ALIAS}\nWHERE `_file` IN ({paths}){matching}"
 
 
 def count_violations(rows: str, audits: Sequence[str]) -> str:

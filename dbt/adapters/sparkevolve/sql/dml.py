@@ -67,14 +67,33 @@ class Key:
     def in_batch(self, staged: str) -> str:
         """Return the condition that a row of the table has a key of the batch, and meets the predicates."""
         if self.null_safe:
-            match = self.match(SOURCE_ALIAS, TARGET_ALIAS)
-            condition = f"EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {match})"
+            stored = [f"{TARGET_ALIAS}.{quote(name)}" for name in self.names]
+            condition = _is_among(staged, self.staged_values(SOURCE_ALIAS), stored)
         else:
             left = ", ".join(f"{TARGET_ALIAS}.{quote(name)}" for name in self.names)
             right = ", ".join(self.staged_values(SOURCE_ALIAS))
             left = left if len(self.names) == 1 else f"({left})"
             condition = f"{left} IN (SELECT {right} FROM {staged} AS {SOURCE_ALIAS})"
         return "\n  AND ".join([condition, *map(enclosed, self.predicates)])
+
+
+def _is_among(staged: str, values: Sequence[str], stored: Sequence[str]) -> str:
+    """Return the condition that some row of the batch has the same values as a row of the table, NULL too.
+
+    Args:
+        staged: the rendered name of the staged batch.
+        values: the expressions of a row of the batch.
+        stored: those of a row of the table, in the same order.
+    """
+    # In a subquery Spark takes its own columns first: a struct of the batch that is called as the alias of
+    # the table would be taken for that. So nothing but these values is there.
+    names = [f"key_{n}" for n, _ in enumerate(values)]
+    items = ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
+    match = " AND ".join(
+        f"{SOURCE_ALIAS}.{name} <=> {value}" for name, value in zip(names, stored, strict=True)
+    )
+    batch = f"(SELECT {items} FROM {staged} AS {SOURCE_ALIAS}) AS {SOURCE_ALIAS}"
+    return f"EXISTS (SELECT 1 FROM {batch} WHERE {match})"
 
 
 def delete_statement(target: str, staged: str, key: Key) -> str:
@@ -107,15 +126,9 @@ def delete_partitions(
     if not values:
         raise ValueError("a table without partitions is one partition")
     by_name = {column.name: column for column in columns}
-    match = " AND ".join(
-        f"{value.render(by_name[value.path[0]].render(SOURCE_ALIAS), catalog)} <=> "
-        f"{value.render(f'{TARGET_ALIAS}.{quote(value.path[0])}', catalog)}"
-        for value in values
-    )
-    return (
-        f"DELETE FROM {target} AS {TARGET_ALIAS}\n"
-        f"WHERE EXISTS (SELECT 1 FROM {staged} AS {SOURCE_ALIAS} WHERE {match})"
-    )
+    batch = [value.render(by_name[value.path[0]].render(SOURCE_ALIAS), catalog) for value in values]
+    stored = [value.render(f"{TARGET_ALIAS}.{quote(value.path[0])}", catalog) for value in values]
+    return f"DELETE FROM {target} AS {TARGET_ALIAS}\nWHERE {_is_among(staged, batch, stored)}"
 
 
 def delete_where(target: str, conditions: Sequence[str]) -> str:
