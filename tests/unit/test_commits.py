@@ -1,5 +1,6 @@
 """Commits to a real table: what they look at, and the files that they leave."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.types import IntegerType, LongType
+from pyiceberg.types import DecimalType, DoubleType, FloatType, IntegerType, LongType, StringType
 
 from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
@@ -19,13 +20,16 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.record import PREFIX
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.guards import remove_old_metadata
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import append, columns, relation, struct
+from tests.unit.helpers import append, array, columns, mapping, relation, struct
 
+INT, FLOAT = IntegerType(), FloatType()
+MAP = mapping(8, StringType(), struct(10, x=INT))
 OURS = "sparkevolve_ffffffff_1_00000000_0123abcd"
 TWO_FILES = {
     "write.metadata.delete-after-commit.enabled": "true",
@@ -164,6 +168,44 @@ def test_a_widened_type_and_a_description_look_at_no_snapshot(
     assert (str(table.schema().find_type("id")), table.schema().find_field("id").doc) == ("long", "the key")
     assert table.properties["comment"] == "of the table"
     assert table.scan().to_arrow().to_pylist() == [{"id": 1}]
+
+
+def test_what_older_rows_have_in_a_float_column_stays_when_it_becomes_a_double(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    """JSON has digits: 0.1 is another double than the one that a float of 0.1 is."""
+    schema = columns("id int, s, l, m", s=struct(5, x=INT), l=array(6, struct(7, x=INT)), m=MAP)
+    make_table(schema, [{"id": 1, "s": {"x": 1}, "l": [{"x": 1}], "m": {"k": {"x": 1}}}])
+    paths = [("f",), ("s", "f"), ("l", "element", "f"), ("m", "value", "f")]
+    with other.load_table("db.t").update_schema() as update:
+        for path in [*paths, ("kept",), ("s", "half")]:
+            update.add_column(path, FLOAT, default_value=0.5 if path[-1] == "half" else 0.1)
+        update.add_column("i", INT, default_value=7)
+        update.add_column("d", DecimalType(5, 2), default_value=Decimal("1.50"))
+    widened = [*paths, ("s", "half")]
+    before = commit(other, WidenType(("i",), INT, LongType()))
+    assert [f.initial_default for f in before.schema().fields[4:]] == [0.1, 0.1, 7, Decimal("1.50")]
+    table = commit(
+        other,
+        *(WidenType(path, FLOAT, DoubleType()) for path in widened),
+        WidenType(("d",), DecimalType(5, 2), DecimalType(9, 2)),
+        add("n"),
+    )
+    found = {
+        path: (str(f.field_type), f.initial_default, f.write_default)
+        for path, f in fields_within(table.schema().as_struct())
+        if f.initial_default is not None
+    }
+    # What is written from then on is what the default says.
+    exact = dict.fromkeys(paths, ("double", 0.10000000149011612, 0.1))
+    assert found == {
+        **exact,
+        ("s", "half"): ("double", 0.5, 0.5),
+        ("kept",): ("float", 0.1, 0.1),
+        ("i",): ("long", 7, 7),
+        ("d",): ("decimal(9, 2)", Decimal("1.50"), Decimal("1.50")),
+    }
+    assert table.scan(selected_fields=("f",)).to_arrow().to_pylist() == [{"f": 0.10000000149011612}]
 
 
 def test_no_changes_are_no_commit(other: Catalog, make_table: MakeTable) -> None:

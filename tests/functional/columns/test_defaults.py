@@ -246,6 +246,43 @@ def test_a_default_is_set_changed_and_removed(scenario: Scenario, in_session: No
     ]
 
 
+def test_older_rows_keep_what_they_have_when_a_column_is_widened(
+    scenario: Scenario, in_session: None
+) -> None:
+    """0.1 is another number as a double than as a float, and a default has the digits only."""
+    scenario.model("select 1 as id", tblproperties=V3)
+    scenario.run()
+    narrow = "cast(2 as float) as f, 2 as i, cast(2 as decimal(5, 2)) as d, cast(2 as float) as other"
+    given = {"f": 0.1, "i": 7, "d": 1.5, "other": 0.1}
+    scenario.model(f"select 2 as id, {narrow}", tblproperties=V3, column_defaults=given)
+    scenario.run()
+    names = "f, i, d, other"
+
+    def read() -> list[list[tuple[Any, ...]]]:
+        scenario.sql(f"refresh table {scenario.relation()}")
+        spark = scenario.sql(f"select id, {names} from {scenario.relation()} order by id")
+        return [spark, scenario.rows(), duckdb_rows(scenario.table(), f"id, {names}", "id")]
+
+    single = 0.10000000149011612
+    old, two = (1, single, 7, Decimal("1.50"), single), (2, 2.0, 2, Decimal("2.00"), 2.0)
+    assert read() == [[old, two]] * 3
+    wide = "cast(3 as double) as f, 3L as i, cast(3 as decimal(9, 2)) as d, cast(3 as float) as other"
+    scenario.model(f"select 3 as id, {wide}", tblproperties=V3, column_defaults=given)
+    assert "change default" not in scenario.run().log
+    assert scenario.types() == {
+        "id": "int",
+        "f": "double",
+        "i": "long",
+        "d": "decimal(9, 2)",
+        "other": "float",
+    }
+    three = (3, 3.0, 3, Decimal("3.00"), 3.0)
+    assert read() == [[old, two, three]] * 3
+    # From here on, the default is a double.
+    scenario.sql(f"insert into {scenario.relation()} (id) values (4)")
+    assert read() == [[old, two, three, (4, 0.1, 7, Decimal("1.50"), single)]] * 3
+
+
 STRATEGIES: list[dict[str, Any]] = [
     {"incremental_strategy": "append", "unique_key": None},
     {},

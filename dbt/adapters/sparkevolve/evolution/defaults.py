@@ -125,7 +125,7 @@ def same_default(one: Any, other: Any, type_: IcebergType) -> bool:
     if one is None or other is None:
         return one is other
     if isinstance(type_, FloatType):
-        return _float32(one) == _float32(other)
+        return single_precision(one) == single_precision(other)
     return bool(one == other)
 
 
@@ -333,19 +333,22 @@ def _decimal_of(literal: _Literal, type_: IcebergType) -> Decimal:
 def _float_of(literal: _Literal, type_: IcebergType) -> float:
     number = _number(literal, type_)
     try:
-        nearest = _shortest(_float32(float(number))) if isinstance(type_, FloatType) else float(number)
+        nearest = (
+            _shortest(single_precision(float(number))) if isinstance(type_, FloatType) else float(number)
+        )
     except OverflowError:
         nearest = float("inf")
     if nearest in (float("inf"), float("-inf")) or (number and not nearest):
         raise UnsupportedDefault(f"it is out of the range of {type_text(type_)}")
-    exact = _float32(nearest) if isinstance(type_, FloatType) else nearest
+    exact = single_precision(nearest) if isinstance(type_, FloatType) else nearest
     if number == number.to_integral_value() and Decimal(exact) != number:
         raise UnsupportedDefault(f"{type_text(type_)} has no such whole number")
     # There is no negative zero in SQL.
     return nearest or 0.0
 
 
-def _float32(number: float) -> float:
+def single_precision(number: float) -> float:
+    """Return the number that a float is for the digits of another one."""
     single: float = struct.unpack("<f", struct.pack("<f", number))[0]
     return single
 
@@ -353,7 +356,7 @@ def _float32(number: float) -> float:
 def _shortest(single: float) -> float:
     """Return the number of the fewest digits that is this number in single precision."""
     candidates = (float(f"{single:.{digits}g}") for digits in range(6, 9))
-    return next((number for number in candidates if _float32(number) == single), single)
+    return next((number for number in candidates if single_precision(number) == single), single)
 
 
 def _date_of(literal: _Literal, type_: IcebergType) -> date:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableResponse, Table, Transaction
 from pyiceberg.table.update import (
     AddSchemaUpdate,
@@ -14,6 +15,15 @@ from pyiceberg.table.update import (
     TableUpdate,
 )
 from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.types import (
+    DoubleType,
+    FloatType,
+    IcebergType,
+    ListType,
+    MapType,
+    NestedField,
+    StructType,
+)
 
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import (
@@ -30,8 +40,10 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     WidenType,
 )
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.evolution.defaults import single_precision
 from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
+from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.times import iso
 
@@ -206,8 +218,9 @@ class _Whole:
         self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
     ) -> CommitTableResponse:
         """Commit, see PyIceberg's ``Catalog``."""
+        changes = _with_exact_defaults(self._table.schema(), _without_steps(updates))
         return guards.commit(
-            self._table, requirements, _without_steps(updates), seen_ms=self._seen_ms, decided_on_schema=True
+            self._table, requirements, changes, seen_ms=self._seen_ms, decided_on_schema=True
         )
 
     def _delete_old_metadata(self, *_: Any) -> None:
@@ -223,6 +236,50 @@ def _without_steps(updates: tuple[TableUpdate, ...]) -> tuple[TableUpdate, ...]:
     others = (u for u in updates if not isinstance(u, AddSchemaUpdate | SetCurrentSchemaUpdate))
     current = SetCurrentSchemaUpdate.model_validate({"schema-id": -1})
     return (AddSchemaUpdate(schema=schema), current, *others)
+
+
+def _with_exact_defaults(before: Schema, updates: tuple[TableUpdate, ...]) -> tuple[TableUpdate, ...]:
+    """Return the updates with what older rows have had in a float column that becomes a double.
+
+    PyIceberg keeps the digits of a default, of which a double is another number than a float: without this,
+    0.10000000149011612 would become 0.1 in these rows. Iceberg's Java library keeps the number, too.
+    """
+    numbers = {
+        f.field_id: single_precision(f.initial_default)
+        for _, f in fields_within(before.as_struct())
+        if isinstance(f.field_type, FloatType) and f.initial_default is not None
+    }
+    if not numbers:
+        return updates
+    return tuple(
+        AddSchemaUpdate(schema=_with_numbers(update.schema_, numbers))
+        if isinstance(update, AddSchemaUpdate)
+        else update
+        for update in updates
+    )
+
+
+def _with_numbers(schema: Schema, numbers: Mapping[int, float]) -> Schema:
+    """Return a schema whose doubles of these ids have these numbers in older rows."""
+
+    def exact(type_: IcebergType) -> IcebergType:
+        if isinstance(type_, StructType):
+            return StructType(*map(exact_field, type_.fields))
+        if isinstance(type_, ListType):
+            element = exact(type_.element_type)
+            return ListType(type_.element_id, element, element_required=type_.element_required)
+        if isinstance(type_, MapType):
+            key, value = exact(type_.key_type), exact(type_.value_type)
+            return MapType(type_.key_id, key, type_.value_id, value, value_required=type_.value_required)
+        return type_
+
+    def exact_field(f: NestedField) -> NestedField:
+        update: dict[str, Any] = {"field_type": exact(f.field_type)}
+        if isinstance(f.field_type, DoubleType) and f.field_id in numbers:
+            update["initial_default"] = numbers[f.field_id]
+        return f.model_copy(update=update)
+
+    return schema.model_copy(update={"fields": tuple(map(exact_field, schema.fields))})
 
 
 def _stage(update: UpdateSchema, change: SchemaChange) -> None:
