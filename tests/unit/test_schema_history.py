@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 
@@ -359,3 +360,44 @@ def test_since_when_all_schemas_are_known(renamed: Table) -> None:
     schemas = {schema.schema_id: schema for schema in renamed.metadata.schemas}
     assert names_over_time(changed(renamed, schemas=[schemas[1], schemas[2]])).complete_ms == 30_000
     assert names_over_time(changed(renamed, schemas=[schemas[0], schemas[2]])).complete_ms == 40_000
+
+
+def test_a_removed_schema_leaves_no_gap_where_an_older_one_has_come_back(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    """Its time is told by metadata files, and that it was there by what else it has left."""
+    make_table(columns("id int, a int, b int"), [{"id": 1}])
+
+    def swap() -> None:
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column("a", "b")
+            update.rename_column("b", "a")
+
+    swap()
+    swap()
+    with other.load_table("db.t").transaction() as transaction:
+        transaction.set_properties({"of.others": "1"})
+    table = at_times(other.load_table("db.t"))
+    first = table.metadata.schemas[0]
+    # Of 10 s, 20 s, of 30 s with the names swapped, and 40 s; the table itself is of 50 s.
+    expired = changed(table, schemas=[first])
+    assert names_over_time(table).complete_ms == 0
+    assert names_over_time(expired) == ({}, [], 40_000)
+    # Another schema has its id by now.
+    id_, *others = first.fields
+    later = Schema(id_, *others, id_.model_copy(update={"field_id": 4, "name": "c"}), schema_id=1)
+    again = changed(table, schemas=[first, later], current_schema_id=1, last_column_id=4)
+    assert names_over_time(again).complete_ms == 40_000
+    assert seen(again) == {0: "00:10", 1: "00:50"}
+
+    file_of(table, 2).unlink()
+    assert names_over_time(expired) == ({}, [], 0)
+    recorded = changed(expired, properties={f"{PREFIX}1": RECORD})
+    assert names_over_time(recorded).complete_ms == 40_000
+    assert names_over_time(changed(expired, last_column_id=4)).complete_ms == 40_000
+    cut = table.metadata.metadata_log[3:]
+    assert names_over_time(changed(recorded, metadata_log=cut)).complete_ms == 40_000
+    assert names_over_time(changed(recorded, metadata_log=[])).complete_ms == 50_000
+    # Of a time when files are missing, nobody knows.
+    file_of(table, 3).unlink()
+    assert names_over_time(recorded).complete_ms == 50_000

@@ -1,7 +1,8 @@
 """All schemas that a table has had, when, and by which run."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ from dbt.adapters.sparkevolve.evolution.history import (
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.times import iso_of
+
+# Instead of the id of a schema that the table does not have any more.
+_REMOVED = -1
 
 
 def schema_history(table: Table) -> list[dict[str, Any]]:
@@ -175,15 +179,9 @@ def names_over_time(table: Table) -> NamesOverTime:
     metadata = table.metadata
     meanings = earlier_meanings(metadata.schemas, metadata.schema())
     former = former_names(metadata.schemas, metadata.schema())
-    ids = {schema.schema_id for schema in metadata.schemas}
-    oldest = max(ids)
-    while oldest - 1 in ids:
-        oldest -= 1
-    if not (meanings or former or oldest):
-        return NamesOverTime({}, [], 0)  # without a look at older files
     sightings = _sightings(table)
     seen = _first_seen(table, sightings)
-    complete_ms = seen.get(oldest, metadata.last_updated_ms) if oldest else 0
+    complete_ms = _complete_since(table, sightings, seen)
     if any(meaning.since_schema_id == metadata.current_schema_id for meaning in meanings.values()):
         # It may have been there before, and come back.
         seen[metadata.current_schema_id] = _current_since(table, sightings)
@@ -204,6 +202,28 @@ def names_over_time(table: Table) -> NamesOverTime:
         ],
         complete_ms,
     )
+
+
+def _complete_since(table: Table, sightings: "list[_Sighting]", seen: Mapping[int, int]) -> int:
+    """Return since when all schemas of a table are known, in milliseconds since the epoch; 0 for always.
+
+    A schema that was removed leaves a gap among the ids, unless an older one was the current one again by
+    then, since that has its old id.
+    """
+    metadata = table.metadata
+    ids = {schema.schema_id for schema in metadata.schemas}
+    oldest = max(ids)
+    while oldest - 1 in ids:
+        oldest -= 1
+    complete_ms = seen.get(oldest, metadata.last_updated_ms) if oldest else 0
+    recorded = record.read(metadata.properties).keys() - ids
+    last_id = max(schema.highest_field_id for schema in metadata.schemas)
+    after = max((n + 1 for n, s in enumerate(sightings) if s.schema_id == _REMOVED), default=0)
+    if after or (not oldest and (recorded or last_id < metadata.last_column_id)):
+        # While files are missing, any of those may have been the current one.
+        after = max(after, max(n for n, s in enumerate(sightings) if not s.follows))
+        complete_ms = max(complete_ms, sightings[after].at_ms)
+    return complete_ms
 
 
 def _seen_after(table: Table, sightings: "list[_Sighting]", schema_ids: Collection[int]) -> int:
@@ -241,7 +261,7 @@ class _Sighting(NamedTuple):
     """What a metadata file says of its current schema.
 
     Attributes:
-        schema_id: its id.
+        schema_id: its id; ``_REMOVED`` if the table does not have it any more.
         at_ms: the file's time, in milliseconds since the epoch.
         record: what the file's properties record of the schema that is the current one now.
         replaced: what they record of the table's last replacement.
@@ -261,6 +281,8 @@ def _sightings(table: Table) -> list[_Sighting]:
     """Return what each metadata file that is still there says of its current schema, oldest first."""
     metadata = table.metadata
     name = f"{record.PREFIX}{metadata.current_schema_id}"
+    known = {schema.schema_id: schema for schema in metadata.schemas}
+    names = cache(lambda schema_id: set(_names_in(known[schema_id].model_dump(mode="json", by_alias=True))))
     found: list[_Sighting] = []
     follows = False
     for entry in metadata.metadata_log:
@@ -270,13 +292,28 @@ def _sightings(table: Table) -> list[_Sighting]:
             continue  # removed by maintenance
         properties = older.get("properties") or {}
         # Format version 1 had one schema, and no ids.
-        seen = (older.get("current-schema-id", 0), entry.timestamp_ms)
+        schema_id = older.get("current-schema-id", 0)
+        schemas = {schema.get("schema-id", 0): schema for schema in older.get("schemas") or [{}]}
+        was = schemas.get(schema_id) or older.get("schema")
+        # The id of one that was removed may be another one's by now.
+        if schema_id not in known or (was and set(_names_in(was)) != names(schema_id)):
+            schema_id = _REMOVED
         texts = (properties.get(name, ""), properties.get(record.REPLACED, ""))
-        ids = frozenset(schema.get("schema-id", 0) for schema in older.get("schemas") or [{}])
-        found.append(_Sighting(*seen, *texts, follows, ids))
+        found.append(_Sighting(schema_id, entry.timestamp_ms, *texts, follows, frozenset(schemas)))
         follows = True
     now = (metadata.properties.get(name, ""), metadata.properties.get(record.REPLACED, ""))
     return [*found, _Sighting(metadata.current_schema_id, metadata.last_updated_ms, *now, follows)]
+
+
+def _names_in(type_: Any, parent: int | None = None) -> Iterator[tuple[int | None, int, str]]:
+    """Yield the fields of all structs in a type, as JSON has it: in which field, and their ids and names."""
+    if not isinstance(type_, Mapping):
+        return
+    for f in type_.get("fields", ()):
+        yield parent, f["id"], f["name"]
+        yield from _names_in(f["type"], f["id"])
+    for part in ("element", "key", "value"):
+        yield from _names_in(type_.get(part), type_.get(f"{part}-id"))
 
 
 def _replacements(sightings: list[_Sighting]) -> Iterator[tuple[int, record.Entry]]:
