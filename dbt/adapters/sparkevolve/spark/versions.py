@@ -7,8 +7,6 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.spark.interface import Spark
 
-_UNKNOWN = "not told"
-
 
 def versions(spark: Spark, catalog: str) -> str:
     """Return the versions of Spark, its Java and its Iceberg, and of PyIceberg, as one line.
@@ -17,16 +15,20 @@ def versions(spark: Spark, catalog: str) -> str:
         spark: the session or server that is asked.
         catalog: the name of an Iceberg catalog in it.
     """
-    java = _answer(spark, "select java_method('java.lang.System', 'getProperty', 'java.version')")
-    iceberg = _answer(spark, f"select {quote(catalog)}.system.iceberg_version()")
-    # `4.1.4 3da5ea60…`: the commit matters to nobody.
-    spark_version = _answer(spark, "select version()").partition(" ")[0]
-    return f"Spark {spark_version}, Java {java}, Iceberg {iceberg}, PyIceberg {version('pyiceberg')}"
+    asked = {
+        "Spark": "version()",
+        "Java": "java_method('java.lang.System', 'getProperty', 'java.version')",
+        "Iceberg": f"{quote(catalog)}.system.iceberg_version()",
+    }
+    told = [_told(spark, name, function) for name, function in asked.items()]
+    return ", ".join([*told, f"PyIceberg {version('pyiceberg')}"])
 
 
-def _answer(spark: Spark, sql: str) -> str:
-    """Return the one value of a query; a server may have forbidden such functions."""
+def _told(spark: Spark, name: str, function: str) -> str:
+    """Return what a function says of the version of a program; a server may have forbidden it."""
     try:
-        return str(spark.rows(sql)[0][0])
+        answer = str(spark.rows(f"select {function}")[0][0])
     except DbtRuntimeError:
-        return _UNKNOWN
+        return f"{name} version unknown"
+    # `4.1.4 3da5ea60…`: the commit matters to nobody.
+    return f"{name} {answer.partition(' ')[0]}"
