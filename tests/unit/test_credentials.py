@@ -377,13 +377,84 @@ def test_another_unknown_setting_is_warned_of(monkeypatch: pytest.MonkeyPatch) -
     ]
 
 
+IN_PROCESS = (
+    "no effect: with `method: session`, Spark runs in the process of dbt. For a server, set `method: thrift`."
+)
+ALONE = "no effect: dbt-spark connects, or sends a statement again, in ways that sparkevolve does not have."
+OF_SERVERS = {
+    "connect_retries": 3,
+    "host": "spark.host",
+    "password": "hidden",
+    "user": "me",
+    "auth": "LDAP",
+    "use_ssl": True,
+    "ssl_verify": False,
+    "ssl_ca_file": "/ca.pem",
+    "kerberos_service_name": "hive",
+    "retry_all": True,
+    "connect_timeout": 5,
+    "response_timeout": 5,
+    "query_timeout": 5,
+    "poll_interval": 1,
+}
+
+
+@pytest.mark.parametrize(
+    ("output", "said"),
+    [
+        ({**SESSION, "port": 10000}, [f"`port` in the profile has {IN_PROCESS}"]),
+        (
+            {**SESSION, **OF_SERVERS},
+            [
+                "`host`, `user`, `password`, `auth`, `kerberos_service_name`, `use_ssl`, `ssl_verify`, "
+                "`ssl_ca_file`, `connect_retries`, `retry_all`, `connect_timeout`, `response_timeout`, "
+                f"`query_timeout`, `poll_interval` in the profile have {IN_PROCESS}"
+            ],
+        ),
+        # dbt-spark's page says to write that, and both take what is for a connection.
+        ({**SESSION, "host": "NA", "server_side_parameters": {"a": "b"}, "catalog_timeout": 5}, []),
+        *(({**SESSION, "host": host}, []) for host in (None, "localhost", "N/A", "none", "in-process")),
+        # What is as if it was left out.
+        ({**SESSION, "user": None, "port": 443, "connect_retries": 0, "use_ssl": False}, []),
+        ({**THRIFT, "port": 10000, "user": "me", "query_timeout": 5, "retry_all": True}, []),
+        ({**THRIFT, "spark_config": {}}, []),
+        ({**THRIFT, "spark_config": {"spark.sql.ansi.enabled": True}}, []),
+        (
+            {**THRIFT, "spark_config": {"spark.driver.memory": "4g"}},
+            [
+                "`spark_config` in the profile has no effect: with `method: thrift`, Spark is as the "
+                "server's operator has set it up. What a connection may set itself goes into "
+                "`server_side_parameters`."
+            ],
+        ),
+        ({**THRIFT, "query_retries": 3}, [f"`query_retries` in the profile has {ALONE}"]),
+        ({**THRIFT, "query_retries": 1, "organization": "0"}, []),
+        (
+            {**SESSION, "token": "hidden", "cluster": "c", "user": "me"},
+            [f"`user` in the profile has {IN_PROCESS}", f"`cluster`, `token` in the profile have {ALONE}"],
+        ),
+    ],
+)
+def test_what_the_way_of_connecting_does_not_use_is_warned_of(
+    monkeypatch: pytest.MonkeyPatch, output: dict[str, Any], said: list[str]
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(module, "warn", told.append)
+    profile = credentials(output)
+    assert told == said
+    # Nor is it said of what dbt makes of it again that was left out.
+    del told[:]
+    credentials({**profile.to_dict(), "type": "sparkevolve"})
+    assert told == said
+
+
 def test_all_settings_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(module, "warn", told.append)
     # As dbt makes a profile again from its own values.
     again = {**credentials({**SESSION, **SECRETS}).to_dict(), "type": "sparkevolve", "threads": 1}
     assert credentials(again).to_dict() == credentials({**SESSION, **SECRETS}).to_dict()
-    assert told == []
+    assert not [text for text in told if "means nothing" in text]
 
 
 def test_a_near_miss_in_catalog_properties_is_refused_when_the_profile_is_read() -> None:

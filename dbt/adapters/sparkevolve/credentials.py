@@ -1,7 +1,7 @@
 """The profile: how to reach Spark, and which Iceberg catalog it works on."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +49,37 @@ _SPARK_SETTINGS = (
     "spark.sql.session.timeZone",
     "spark.sql.shuffle.partitions",
 )
+
+# What means nothing to a session, which runs in this process.
+_OF_SERVERS = (
+    "host",
+    "port",
+    "user",
+    "password",
+    "auth",
+    "kerberos_service_name",
+    "use_ssl",
+    "ssl_verify",
+    "ssl_ca_file",
+    "connect_retries",
+    "retry_all",
+    "connect_timeout",
+    "response_timeout",
+    "query_timeout",
+    "poll_interval",
+)
+# dbt-spark's other ways to connect, and its second attempt at a statement, which may have taken effect.
+_OF_DBT_SPARK_ALONE = (
+    "driver",
+    "cluster",
+    "endpoint",
+    "token",
+    "organization",
+    "connection_string_suffix",
+    "query_retries",
+)
+# What stands for no host: dbt-spark's documentation and our own default have the first and the last.
+_NO_HOST = ("na", "n/a", "none", "", "localhost", "in-process")
 
 
 def near_miss_of_spark(key: str, catalogs: Sequence[str]) -> str | None:
@@ -124,6 +155,8 @@ class SparkEvolveCredentials(SparkCredentials):
                 raise ProfileError(str(key), f"The profile has no setting `{key}`. {did_you_mean(meant)}")
             if key not in known and key not in _KEYS_OF_DBT:
                 warn(f"The profile's setting `{key}` means nothing to sparkevolve, and is not used.")
+        for text in _without_effect(data, {setting.name: setting.default for setting in fields(cls)}):
+            warn(text)
         return super().__pre_deserialize__(data)
 
     @classmethod
@@ -405,6 +438,41 @@ class SparkEvolveCredentials(SparkCredentials):
         """Return what `dbt debug` shows; of further catalogs their names, since the rest may be secret."""
         for key, value in super().connection_info(with_aliases=with_aliases):
             yield key, ", ".join(self.catalogs) if key == CATALOGS else value
+
+
+def _without_effect(data: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what to say of settings that the way of connecting does not use.
+
+    Args:
+        data: an output of the profile.
+        defaults: those of all settings. One that has its default has been left out, as far as one can tell.
+    """
+    given = {name for name in data if name in defaults and data[name] not in (None, defaults[name])}
+    if str(data.get("host", "")).strip().lower() in _NO_HOST:
+        given.discard("host")
+    of_servers = [name for name in _OF_SERVERS if name in given]
+    if data.get("method") == SparkConnectionMethod.SESSION and of_servers:
+        yield (
+            f"{_named(of_servers)} no effect: with `method: session`, Spark runs in the process of dbt. "
+            "For a server, set `method: thrift`."
+        )
+    of_session = {key for key in data.get("spark_config") or () if key != _ANSI}
+    if data.get("method") == SparkConnectionMethod.THRIFT and of_session:
+        yield (
+            f"{_named(['spark_config'])} no effect: with `method: thrift`, Spark is as the server's operator "
+            "has set it up. What a connection may set itself goes into `server_side_parameters`."
+        )
+    unused = [name for name in _OF_DBT_SPARK_ALONE if name in given]
+    if unused:
+        yield (
+            f"{_named(unused)} no effect: dbt-spark connects, or sends a statement again, in ways that "
+            "sparkevolve does not have."
+        )
+
+
+def _named(settings: Sequence[str]) -> str:
+    listed = ", ".join(f"`{name}`" for name in settings)
+    return f"{listed} in the profile {'has' if len(settings) == 1 else 'have'}"
 
 
 def _check_name(name: object) -> None:
