@@ -24,6 +24,7 @@ def version(number: int, **other: Any) -> dict[str, Any]:
         "by": "run",
         "current": False,
         "changes": [f"change {number}"],
+        "gone": 0,
         "columns": 3,
         "padded": [],
         "also": [],

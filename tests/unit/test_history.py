@@ -40,6 +40,29 @@ def test_the_first_schema_was_created() -> None:
     assert schema_changes(None, Schema(f(1, "a", INT))) == ("created",)
 
 
+def test_the_oldest_schema_that_is_left_need_not_be_the_first() -> None:
+    """Iceberg's maintenance removes schemas that no snapshot has, and ids are given one after the other."""
+    one, two, three = f(1, "a", INT), f(2, "b", INT), f(3, "c", INT)
+    for schema_id, were in ((1, "one older was"), (5, "5 older ones were")):
+        assert schema_changes(None, Schema(one, schema_id=schema_id)) == (
+            f"the oldest schema that is left: {were} removed by maintenance",
+        )
+    old, new = Schema(one, schema_id=3), Schema(one, two, schema_id=4)
+    assert schema_changes(old, new) == ("added `b` (2) int",)
+    for schema_id, came in (
+        (5, "a schema before it, which was"),
+        (6, "2 schemas before it, which were"),
+    ):
+        later = Schema(one, two, schema_id=schema_id)
+        said = f"some of that may have come with {came} removed by maintenance"
+        assert schema_changes(old, later) == ("added `b` (2) int", said)
+    # One that came back is older than what it follows.
+    assert schema_changes(new, old) == ("dropped `b` (2) int",)
+    # A field is older than one with a higher id, though no schema that is left has had it before.
+    again = Schema(one, two, three, schema_id=9)
+    assert schema_changes(Schema(one, three, schema_id=8), again, {1, 3}) == ("restored `b` (2) int",)
+
+
 def test_the_same_schema_has_no_changes_whatever_its_order() -> None:
     one, two = f(1, "a", INT), f(2, "b", struct(3, x=INT))
     assert schema_changes(Schema(one, two), Schema(two, one)) == ()

@@ -73,5 +73,15 @@ def test_what_batches_lacked_is_a_mark_of_the_schema_that_they_were_loaded_into(
     ]
 
 
+def test_the_oldest_schema_that_is_left_created_nothing() -> None:
+    found = lanes([Schema(f(1, "id", INT), schema_id=2), Schema(f(1, "id", LONG), schema_id=3)], {})
+    assert [lane.marks for lane in found] == [
+        [
+            Mark(0, "oldest", "in the oldest schema that is left: `id` (1) int"),
+            Mark(1, "widened", "changed `id` (1) from int to bigint"),
+        ]
+    ]
+
+
 def test_no_schema_has_no_lanes() -> None:
     assert lanes([], {}) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
 from pyiceberg.types import LongType
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, OperationError
@@ -79,6 +80,37 @@ def test_what_a_table_has_been_through(other: Catalog, make_table: MakeTable) ->
     ]
     assert {fact["id"]: fact["value"] for fact in story["facts"]}["rows"] == 3
     assert json.loads(embedded(story)) == story
+
+
+def test_a_table_whose_older_schemas_are_gone_says_so(other: Catalog, make_table: MakeTable) -> None:
+    make_table(columns("id int"), [{"id": 1}])
+    for name in ("a", "b", "c"):
+        with other.load_table("db.t").update_schema() as update:
+            update.add_column(name, TYPES["string"])
+    table = other.load_table("db.t")
+    left = [schema for schema in table.metadata.schemas if schema.schema_id in (1, 3)]
+    # As `expire_snapshots` leaves it: PyIceberg removes no schemas.
+    metadata = table.metadata.model_copy(update={"schemas": left, "snapshots": []})
+    story = table_story(Table(table.name(), metadata, table.metadata_location, table.io, table.catalog))
+    assert [(v["schema"], v["by"], v["gone"], v["changes"]) for v in story["versions"]] == [
+        (1, "else", 1, ["the oldest schema that is left: one older was removed by maintenance"]),
+        (
+            3,
+            "else",
+            1,
+            [
+                "added `b` (3) string",
+                "added `c` (4) string",
+                "some of that may have come with a schema before it, which was removed by maintenance",
+            ],
+        ),
+    ]
+    assert [(lane["path"], [mark[:2] for mark in lane["marks"]]) for lane in story["lanes"]] == [
+        (["id"], [[0, "oldest"]]),
+        (["a"], [[0, "oldest"]]),
+        (["b"], [[1, "added"]]),
+        (["c"], [[1, "added"]]),
+    ]
 
 
 def test_of_many_snapshots_the_newest_are_shown(

@@ -113,5 +113,16 @@ def test_many_evolutions(scenario: Scenario) -> None:
     assert scenario.field_ids() == {**ids, "c9": 7}
     assert scenario.rows() == [*((*row, None) for row in rows), (6, None, 6, None, None, None, 6)]
     history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert "    the oldest schema that is left: 5 older ones were removed by maintenance\n" in history
     assert "    added `c9` (7) int" in history
     assert "schema 6 (current), " in history
+    assert "    created" not in history
+    as_data = scenario.dbt(
+        "--log-format", "json", "run-operation", "schema_history", "--args", "{model: t}"
+    ).log
+    (line,) = [line for line in as_data.splitlines() if line.startswith("{") and '"schemas"' in line]
+    schemas = json.loads(line)["schemas"]
+    assert [(schema["schema_id"], schema.get("removed_before")) for schema in schemas] == [(5, 5), (6, None)]
+    assert schemas[0]["changes"] == [
+        "the oldest schema that is left: 5 older ones were removed by maintenance"
+    ]

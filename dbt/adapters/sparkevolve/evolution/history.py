@@ -74,8 +74,28 @@ class FormerName:
 
 
 def schema_changes(old: Schema | None, new: Schema, known: Collection[int] = ()) -> tuple[str, ...]:
-    """Return the changes between two schemas as texts, see ``field_changes``; of a table's first: created."""
-    return ("created",) if old is None else tuple(change.text for change in field_changes(old, new, known))
+    """Return the changes between two schemas as texts, see ``field_changes``.
+
+    Of a table's first one: created. What schemas between them did that are gone is among the changes, and the
+    last text says so; the oldest that is left need not be the first.
+    """
+    gone = removed_before(old, new)
+    if old is None:
+        were = "one older was" if gone == 1 else f"{gone} older ones were"
+        return (f"the oldest schema that is left: {were} removed by maintenance",) if gone else ("created",)
+    changes = tuple(change.text for change in field_changes(old, new, known))
+    came = "a schema before it, which was" if gone == 1 else f"{gone} schemas before it, which were"
+    return (*changes, f"some of that may have come with {came} removed by maintenance") if gone else changes
+
+
+def removed_before(old: Schema | None, new: Schema) -> int:
+    """Return how many schemas a table once had between two that it has: ids are given one after the other.
+
+    Args:
+        old: the one before; None if there is none.
+        new: the one after it, or one from before it that came back.
+    """
+    return max(0, new.schema_id - (-1 if old is None else old.schema_id) - 1)
 
 
 def field_changes(old: Schema, new: Schema, known: Collection[int] = ()) -> Iterator[FieldChange]:
@@ -85,12 +105,14 @@ def field_changes(old: Schema, new: Schema, known: Collection[int] = ()) -> Iter
         old: the one before.
         new: the one after it.
         known: ids of fields that the table had before: what has one of these and was not in ``old`` is back.
+            So is what has a lower id than one of them, of a schema that is gone: ids only grow.
     """
+    newest = max(known, default=0)
     before, after = dict(_fields(old)), dict(_fields(new))
     for field_id, (path, f) in after.items():
         where = f"{path_text(path)} ({field_id})"
         if field_id not in before:
-            verb = "restored" if field_id in known else "added"
+            verb = "restored" if field_id in known or field_id < newest else "added"
             text = f"{verb} {where} {type_text(f.field_type)}{_initial_text(f)}"
             yield FieldChange(verb, field_id, text)
             continue

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
-from dbt.adapters.sparkevolve.evolution.history import FieldChange, field_changes
+from dbt.adapters.sparkevolve.evolution.history import FieldChange, field_changes, removed_before
 from dbt.adapters.sparkevolve.evolution.names import Path, path_text
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 
@@ -17,7 +17,7 @@ class Mark:
 
     Attributes:
         place: the place of the schema in the row of all schemas, from 0.
-        kind: one of ``FieldChange``, created or padded.
+        kind: one of ``FieldChange``, created, padded, or oldest: in the oldest schema that is left.
         text: what to say of it.
     """
 
@@ -89,8 +89,11 @@ def _changes(previous: Schema | None, schema: Schema, known: set[int]) -> Iterat
     if previous is not None:
         yield from field_changes(previous, schema, known)
         return
+    kind, said = "created", "created with"
+    if removed_before(None, schema):
+        kind, said = "oldest", "in the oldest schema that is left:"
     for path, f in fields_within(schema.as_struct()):
-        yield FieldChange("created", f.field_id, f"created with {path_text(path)} {_typed(f)}")
+        yield FieldChange(kind, f.field_id, f"{said} {path_text(path)} {_typed(f)}")
 
 
 def _typed(f: NestedField) -> str:

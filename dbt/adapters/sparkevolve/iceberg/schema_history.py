@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.evolution.history import (
     default_text,
     earlier_meanings,
     former_names,
+    removed_before,
     schema_changes,
 )
 from dbt.adapters.sparkevolve.evolution.types import type_text
@@ -25,6 +26,8 @@ from dbt.adapters.sparkevolve.times import iso_of
 
 # Instead of the id of a schema that the table does not have any more.
 _REMOVED = -1
+# What is told of a schema once, and not again when it comes back.
+_OF_ITS_FIRST_TIME = ("shapes", "padded", "removed_before")
 
 
 def schema_history(table: Table) -> list[dict[str, Any]]:
@@ -55,6 +58,9 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
                 "columns": [_column(f) for f in schema.fields],
             }
         )
+        gone = removed_before(previous, schema)
+        if gone:
+            history[-1]["removed_before"] = gone
         if entry is not None and "padded" in entry.changes:
             history[-1]["padded"] = list(entry.changes["padded"])
         also = [shape for shape in others if shape.schema_id == schema.schema_id]
@@ -83,7 +89,7 @@ def schema_history(table: Table) -> list[dict[str, Any]]:
         back["changes"] = [change for change in back["changes"] if change not in _put_back(restored)]
         history.append(
             {
-                **{key: value for key, value in back.items() if key not in ("shapes", "padded")},
+                **{key: value for key, value in back.items() if key not in _OF_ITS_FIRST_TIME},
                 "at": restored.restored_at or iso_of(since_ms) or "",
                 "invocation_id": restored.restored_by,
                 "source": "",

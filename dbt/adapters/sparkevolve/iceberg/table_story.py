@@ -47,6 +47,7 @@ def _version(place: int, entry: dict[str, Any]) -> dict[str, Any]:
         "by": _by(entry, is_first=place == 0 and entry["schema_id"] == 0),
         "current": entry["is_current"],
         "changes": entry["changes"],
+        "gone": entry.get("removed_before", 0),
         "columns": len(entry["columns"]),
         "padded": list(dict.fromkeys(padded)),
         "also": [

@@ -5,7 +5,7 @@
   const KINDS = {
     dropped: ['×', 'dropped'], restored: ['↺', 'restored'], added: ['+', 'added'], renamed: ['↔', 'renamed'],
     widened: ['↑', 'widened'], relaxed: ['?', 'may be NULL'], required: ['!', 'NOT NULL'], default: ['=', 'default'],
-    padded: ['∅', 'padded'], described: ['¶', 'described'], created: ['•', 'created'],
+    padded: ['∅', 'padded'], described: ['¶', 'described'], created: ['•', 'created'], oldest: ['•', 'in the oldest schema'],
   };
   const ORDER = Object.keys(KINDS);
   const OPEN_AT_FIRST = 6;
@@ -30,8 +30,9 @@
     return `${n >= 100 || unit === 0 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
   };
   const time = (iso) => (iso ? `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC` : 'time not known');
-  const who = (version) => version.by === 'run' ? `dbt run ${version.run}`
+  const maker = (version) => version.by === 'run' ? `dbt run ${version.run}`
     : version.by === 'creation' ? 'as the table was created' : version.by === 'docs' ? 'descriptions only' : 'not by a recorded run of dbt-sparkevolve';
+  const who = (version) => maker(version) + (version.gone ? `, or before it: ${plural(version.gone, 'schema')} removed by maintenance` : '');
   const svg = (tag, attributes, ...children) => {
     const node = document.createElementNS('http://www.w3.org/2000/svg', tag);
     for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
@@ -300,7 +301,7 @@
   };
   const counts = {};
   for (const model of data.models) for (const lane of model.lanes || []) for (const [, kind] of lane.marks) counts[kind] = (counts[kind] || 0) + 1;
-  const chips = ORDER.filter((kind) => counts[kind] && kind !== 'created').map((kind) => {
+  const chips = ORDER.filter((kind) => counts[kind] && kind !== 'created' && kind !== 'oldest').map((kind) => {
     const [glyph, label] = KINDS[kind];
     const chip = el('button', { type: 'button', 'aria-pressed': 'false', 'data-kind': kind },
       el('span', { class: `glyph ${kind}`, 'aria-hidden': 'true' }, glyph), label, el('small', {}, number(counts[kind])));
