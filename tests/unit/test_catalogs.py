@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
-from dbt.adapters.sparkevolve.listing import check_places
+from dbt.adapters.sparkevolve.listing import built_nodes, check_places
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
@@ -451,6 +451,23 @@ def test_two_nodes_of_one_table_are_refused_by_their_names(lake: IcebergCatalog,
             f"Two nodes of the project are one table of the {told}. Each run would replace what the other "
             "has built. Give one another `alias`, `schema` or `database`, or disable it. Nothing was built."
         )
+
+
+def test_what_is_no_table_of_its_own_stands_nowhere(catalogs: Catalogs) -> None:
+    kinds = {"is_ephemeral_model": False, "is_external_node": False, "is_relational": True}
+
+    def one(name: str, **kind: bool) -> Any:
+        return SimpleNamespace(**vars(node(name, "lake")), **{**kinds, **kind})
+
+    nodes = [one("a")] + [one(kind, **{kind: not usual}) for kind, usual in kinds.items()]
+    manifest = SimpleNamespace(nodes={each.name: each for each in nodes})
+    assert [each.name for each in built_nodes(manifest)] == ["a"]
+    check_places(built_nodes(manifest), catalogs)
+    manifest.nodes["b"] = one("b")
+    with pytest.raises(SameTableError, match=r"the model `a` as `lake`\.`shop`\.`t`, the model `b` as"):
+        check_places(built_nodes(manifest), catalogs)
+    # Before dbt has parsed the project, it has macros only.
+    assert built_nodes(SimpleNamespace(macros={})) == built_nodes(None) == []
 
 
 @pytest.mark.parametrize(

@@ -454,8 +454,11 @@ class SparkEvolveAdapter(SparkAdapter):
 
         Raises:
             ForeignCatalogError: the name is that of a catalog of the profile in other letters.
+            SameTableError: two nodes would be built as one table. dbt fills its cache, where that is looked
+                at too, once it has made the schemas, and under `--no-populate-cache` not at all.
         """
         self.catalogs.check_name(database)
+        listing.check_places(listing.built_nodes(self.get_macro_resolver()), self.catalogs)
         found: list[str] = []
         with self._put_off.outages():
             found += super().list_schemas(database)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.contracts.relation import RelationConfig, RelationType
@@ -171,6 +172,19 @@ class Listing:
         if not re.fullmatch(r"\w+", name, re.ASCII):
             return False
         return self._spark.setting(f"spark.sql.catalog.{name}") is not None
+
+
+def built_nodes(manifest: Any) -> list[RelationConfig]:
+    """Return the nodes of a project that are tables or views of their own, as dbt tells them.
+
+    Args:
+        manifest: dbt's; of one that has macros only there are none.
+    """
+    return [
+        node
+        for node in getattr(manifest, "nodes", {}).values()
+        if node.is_relational and not node.is_ephemeral_model and not node.is_external_node
+    ]
 
 
 def check_places(nodes: Iterable[RelationConfig], catalogs: Catalogs) -> None:

@@ -382,3 +382,35 @@ def two_nodes_of_one_table(scenario: Scenario) -> None:
         f"`lake`.`{schema}`.`third`, the model `twin` as `{schema}`.`third`."
     ) in " ".join((failed.message or failed.log).split())
     assert scenario.state("third") == before
+
+
+@pytest.mark.parametrize("server", ["rest_server", "metastore"])
+def test_one_server_under_two_names_is_one_catalog(
+    request: pytest.FixtureRequest, scenario_factory: Callable[..., Scenario], server: str
+) -> None:
+    """Nothing is made, not even a schema: dbt makes those before it looks at any relation."""
+    properties = request.getfixturevalue(server).properties
+    scenario = scenario_factory(catalogs={"one": properties, "two": properties})
+    schema = scenario.schema
+    catalog = load_catalog("one", **properties)
+    scenario.model("select 1 as id", name="first", database="one", alias="t")
+    scenario.model("select 2 as id", name="second", database="two", alias="t")
+    scenario.model("select 3 as id", name="third", database="lake")
+    for arguments in ((), ("--no-populate-cache",), ("--select", "second")):
+        failed = scenario.fail(*arguments)
+        assert (
+            "Two nodes of the project are one table of the catalog `one` and `two`, which are one to go by "
+            f"the profile: the model `first` as `one`.`{schema}`.`t`, the model `second` as "
+            f"`two`.`{schema}`.`t`."
+        ) in " ".join(failed.message.split())
+        assert not catalog.namespace_exists((schema,))
+        assert schema not in [row[0] for row in scenario.sql("show schemas in lake")]
+    scenario.model("select 2 as id", name="second", database="two", alias="u")
+    scenario.run()
+    scenario.run()
+    assert sorted(catalog.list_tables((schema,))) == [(schema, "t"), (schema, "u")]
+    assert [duckdb_rows(catalog.load_table((schema, name)), "id") for name in "tu"] == [[(1,)], [(2,)]]
+    assert scenario.rows("third") == [(3,)]
+    for name in "tu":
+        catalog.drop_table((schema, name))
+    catalog.drop_namespace((schema,))
