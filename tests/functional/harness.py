@@ -56,13 +56,17 @@ class Run:
         invocation_id: dbt's id of the command, which is the last one of this process.
         log: the text of all events, of level debug too, one a line.
         warnings: the texts of those that are warnings, without what marks them as such.
+        shown: the texts of those that dbt shows on the console.
     """
 
-    def __init__(self, result: dbtRunnerResult, log: str, warnings: Sequence[str] = ()) -> None:
+    def __init__(
+        self, result: dbtRunnerResult, log: str, warnings: Sequence[str] = (), shown: Sequence[str] = ()
+    ) -> None:
         self.result = result
         self.invocation_id = get_invocation_id()
         self.log = log
         self.warnings = warnings
+        self.shown = shown
 
     @property
     def success(self) -> bool:
@@ -147,11 +151,14 @@ class Scenario:
         """Run a dbt command in this project."""
         lines: list[str] = []
         warnings: list[str] = []
+        shown: list[str] = []
 
         def keep(event: EventMsg) -> None:
             lines.append(event.info.msg)
             if event.info.level == "warn":
                 warnings.append(_MARK.sub("", event.info.msg))
+            if event.info.level != "debug":
+                shown.append(event.info.msg)
 
         # dbt sums up those of all commands of a process, which has one command outside of tests.
         reset_deprecations()
@@ -171,7 +178,7 @@ class Scenario:
             )
         finally:
             os.chdir(before)
-        return Run(result, "\n".join(lines), warnings)
+        return Run(result, "\n".join(lines), warnings, shown)
 
     def run(self, *arguments: str) -> Run:
         """``dbt run``, which has to succeed."""

@@ -39,6 +39,7 @@ from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.iceberg.restore import Restored
+from dbt.adapters.sparkevolve.library_logs import keep_in_log_file
 from dbt.adapters.sparkevolve.load.batches import Batches
 from dbt.adapters.sparkevolve.load.checks import Checks
 from dbt.adapters.sparkevolve.load.creation import Creation
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     import agate
 
 logger = AdapterLogger("SparkEvolve")
+keep_in_log_file()
 # What PyIceberg takes part in, which knows the catalogs that the profile states.
 _IN_STATED_CATALOGS = ("incremental", "snapshot")
 _NOTHING: Any = Nothing()

@@ -34,3 +34,5 @@ def test_a_catalog_that_is_away_is_named(scenario_factory: Callable[..., Scenari
         assert PASSWORD not in run.log
         assert "psycopg2" not in run.message
         assert "HTTPConnectionPool" not in run.message
+        assert not [line for line in run.shown if "Could not connect to any of" in line]
+        assert ("thrift.transport.TSocket: Could not connect to any of" in run.log) is (kind == "hive")
