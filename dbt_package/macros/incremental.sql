@@ -149,6 +149,9 @@
        batch, which the next run can take away, and takes no longer than to copy that. #}
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 0) %}
     {% do sparkevolve.stage(staged, query) %}
+    {% do sparkevolve.check_described_still(target, query, staged) %}
+    {% do sparkevolve.describe_staged(target, staged, query, settings) %}
+    {% do sparkevolve.refuse_staged(target, staged, query.refusals) %}
     {% do sparkevolve.check_audits_staged(target, staged, query, settings) %}
     {% set sql = 'select * from ' ~ staged %}
   {% endif %}
@@ -174,6 +177,9 @@
   ), 'main') %}
   {% if not replace %}
     {% do sparkevolve.check_made_by_this_run(target, existing_relation) %}
+  {% endif %}
+  {% if staged is none %}
+    {% do sparkevolve.check_described_still(target, query) %}
   {% endif %}
   {% if staged is not none %}
     {% do sparkevolve.drop_staged(staged) %}

@@ -9,7 +9,8 @@
 
 
 {# The query of the model, checked against its contract if there is one, in names and types that Iceberg can store: `sql`,
-   the stored `fields`, the model's own ones as `returned`, `notes`, and the `format_version` of the table. #}
+   the stored `fields`, the model's own query as `described` and its fields as `returned`, `notes`, and the `format_version`
+   of the table. #}
 {% macro model_query(target, settings, table=none, version=none) %}
   {% set sql = sparkevolve.compiled_query() %}
   {% if config.get('contract').enforced %}
@@ -20,7 +21,7 @@
   {% set version = (version or settings.tblproperties.get('format-version', '2')) | trim | int(2) %}
   {% set query = sparkevolve.storable_query(sql, fields, table, settings.column_renames, version >= 3) %}
   {% do query.update({
-    'returned': fields, 'fields': sparkevolve.numbered(query.fields), 'format_version': version
+    'described': sql, 'returned': fields, 'fields': sparkevolve.numbered(query.fields), 'format_version': version
   }) %}
   {% do query.update({'refusals': sparkevolve.query_refusals(query, settings)}) %}
   {% do return(query) %}
@@ -66,12 +67,18 @@
 {% endmacro %}
 
 
+{# What a run has written before it is refused, as the end of a sentence. #}
+{% macro what_was_written(changed, where='') %}
+  {% do return('nothing was written' ~ where if not changed else (
+    'no row was written' ~ where ~ '. This run has changed the table before (' ~ changed | join('; ') ~ '), and that stays'
+  )) %}
+{% endmacro %}
+
+
 {# Stop before anything is written. #}
 {% macro refuse(target, refusals, changed=[], is_full_refresh=false) %}
   {% if refusals %}
-    {% set written = 'nothing was written to it' if not changed else (
-      'no row was written to it. This run has changed the table before (' ~ changed | join('; ') ~ '), and that stays'
-    ) %}
+    {% set written = sparkevolve.what_was_written(changed, ' to it') %}
     {% do exceptions.raise_compiler_error(
       'The batch cannot be loaded into ' ~ target ~ ', and ' ~ written ~ ':\n  * ' ~ refusals | join('\n  * ')
       ~ ('\nWith `full_refresh_schema: replace` the full refresh takes the model\'s columns as they are, and no others.'
@@ -81,7 +88,33 @@
 {% endmacro %}
 
 
-{# Under `on_schema_change: fail`, columns that only one side has, before the model is computed. #}
+{# The same for a batch that is staged, which goes. #}
+{% macro refuse_staged(target, staged, refusals, changed=[], is_full_refresh=false) %}
+  {% if refusals %}
+    {% do sparkevolve.drop_staged(staged) %}
+    {% do sparkevolve.refuse(target, refusals, changed, is_full_refresh) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Stop under `on_schema_change: fail` if the columns differ: before the model is computed, and again for a `staged` batch
+   whose columns are others. #}
+{% macro check_schema_change(target, query, table, settings, changed, staged=none) %}
+  {% set detected = sparkevolve.sparkevolve__detect_schema_change(
+    query.fields | map(attribute='name') | list, table.fields | map(attribute='name') | list
+  ) %}
+  {% for text in sparkevolve.schema_change_refusals(
+    target, detected, settings, sparkevolve.what_was_written(changed)
+  ) %}
+    {% if staged is not none %}
+      {% do sparkevolve.drop_staged(staged) %}
+    {% endif %}
+    {% do exceptions.raise_compiler_error(text) %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# Under `on_schema_change: fail`, columns that only one side has. #}
 {% macro schema_change_refusals(target, detected, settings, written='nothing was written') %}
   {% if settings.on_schema_change != 'fail' or settings.is_refreshed or not (detected.new or detected.removed) %}
     {% do return([]) %}
@@ -219,8 +252,8 @@
 
 {# How many `rows` a staged batch has, and which columns (folded names) hold no NULL, of those where it matters: of the
    key, and of those that are NOT NULL in the table; in which columns of the key there are `odd_uuids`, as they may be told
-   from uuids in their one form. Of a microbatch also how many are `outside` of its window, and the
-   `first` and `last` event time, as text. #}
+   from uuids in their one form; and of which `type` its rows are, as text. Of a microbatch also how many are `outside` of
+   its window, and the `first` and `last` event time, as text. #}
 {% macro measure(staged, table, query, settings) %}
   {% set required = table.fields | selectattr('required') | map(attribute='name') | map('lower') | list %}
   {% set wanted = required + settings.replacing | map('lower') | list %}
@@ -245,8 +278,10 @@
     ) %}
   {% endfor %}
   {% set window = sparkevolve.window_measures(table.fields, query.fields, settings) %}
+  {# A constant, though it looks like an aggregate: no further column is read for it. #}
   {% set row = sparkevolve.rows(
-    'select ' ~ (counts + window) | join(', ') ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_DEST'
+    'select ' ~ (counts + window + ['typeof(first(struct(DBT_INTERNAL_DEST.*)))']) | join(', ')
+    ~ ' from ' ~ staged ~ ' as DBT_INTERNAL_DEST'
   )[0] %}
   {% set without_null = [] %}
   {% for name in counted %}
@@ -262,9 +297,51 @@
   {% endfor %}
   {% set at = counts | length %}
   {% do return({
-    'rows': row[0] | int, 'columns_without_null': without_null, 'odd_uuids': odd_uuids,
+    'rows': row[0] | int, 'columns_without_null': without_null, 'odd_uuids': odd_uuids, 'type': row[at + window | length],
     'outside': row[at] | int if window else 0, 'first': row[at + 1] if window else none, 'last': row[at + 2] if window else none
   }) %}
+{% endmacro %}
+
+
+{# See whether a query that is rewritten has returned all that the model returns, once it has run. It names the columns that
+   the model had before: one that what it reads has got since is not in it, and would be left out in silence. What a query
+   that is not rewritten has returned, the batch says. #}
+{% macro check_described_still(target, query, staged=none, changed=[]) %}
+  {% if query.is_own %}
+    {% do return('') %}
+  {% endif %}
+  {% set now = sparkevolve.query_fields(target, query.described) %}
+  {% if sparkevolve.is_same(sparkevolve.struct_type(now), sparkevolve.struct_type(query.returned)) %}
+    {% do return('') %}
+  {% endif %}
+  {% if staged is not none %}
+    {% do sparkevolve.drop_staged(staged) %}
+    {% set done = 'It would be left out of the rows, so ' ~ sparkevolve.what_was_written(changed) ~ '. Run the model again.' %}
+  {% else %}
+    {% set done = target ~ ' was made without that, and its rows are visible. Run the model again with --full-refresh: '
+      ~ 'another run would leave NULL in the rows that are there.' %}
+  {% endif %}
+  {% do exceptions.raise_compiler_error(
+    'What the model of ' ~ target ~ ' returns has changed while this run computed it, with something that it reads. ' ~ done
+  ) %}
+{% endmacro %}
+
+
+{# Whether the rows of a staged batch have these fields. Spark writes no backticks around names in a type, or does. #}
+{% macro is_of_type(batch, fields) %}
+  {% set expected = sparkevolve.type_text(sparkevolve.struct_type(fields)) %}
+  {% do return(batch.type | replace('`', '') == expected | replace('`', '')) %}
+{% endmacro %}
+
+
+{# Take the fields of a query, and what is wrong with them, from the batch that was staged. #}
+{% macro describe_staged(target, staged, query, settings) %}
+  {% set fields = sparkevolve.query_fields(target, 'select * from ' ~ staged) %}
+  {% for field in fields %}
+    {% do field.update({'doc': none}) %}
+  {% endfor %}
+  {% do query.update({'returned': fields, 'fields': sparkevolve.numbered(fields)}) %}
+  {% do query.update({'refusals': sparkevolve.query_refusals(query, settings)}) %}
 {% endmacro %}
 
 
@@ -354,19 +431,20 @@
     {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
     {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
     {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
-    {% set detected = sparkevolve.sparkevolve__detect_schema_change(
-      query.fields | map(attribute='name') | list, table.fields | map(attribute='name') | list
-    ) %}
-    {% for text in sparkevolve.schema_change_refusals(target, detected, settings) %}
-      {% do exceptions.raise_compiler_error(text) %}
-    {% endfor %}
+    {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed) %}
     {% do sparkevolve.stage(staged, query) %}
+    {% do sparkevolve.check_described_still(target, query, staged, run.changed) %}
     {% set batch = sparkevolve.measure(staged, table, query, settings) %}
-    {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
-    {% if plan.refusals %}
-      {% do sparkevolve.drop_staged(staged) %}
-      {% do sparkevolve.refuse(target, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
+    {% if not sparkevolve.is_of_type(batch, query.fields) %}
+      {# What the model reads has changed since its query was described: the batch says what is to be loaded. #}
+      {% do log(target ~ ': what the model returns has changed since this run has looked, and is planned anew', info=True) %}
+      {% do sparkevolve.describe_staged(target, staged, query, settings) %}
+      {% do sparkevolve.refuse_staged(target, staged, query.refusals, run.changed) %}
+      {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed, staged) %}
+      {% set batch = sparkevolve.measure(staged, table, query, settings) %}
     {% endif %}
+    {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
+    {% do sparkevolve.refuse_staged(target, staged, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
     {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
     {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
     {% set run.loads = run.loads + 1 %}

@@ -3,7 +3,7 @@
 
 
 {# Return the query of a model's rows in storable types: `sql`, the `fields` that it returns, with the types that a table
-   made from it has, and `notes` of what is different in it.
+   made from it has, `notes` of what is different in it, and whether it `is_own`, and does not name the model's columns.
 
    `fields` are the model's own, `table` the fields of the table that the rows are for, or none, and `renames` those that
    this run makes. With `variants`, the table can have those, as in format version 3; in lists and maps they are stored as
@@ -31,7 +31,7 @@
   {% do return({
     'sql': sql if is_own
            else 'select ' ~ chosen | join(', ') ~ ' from (\n' ~ sql ~ '\n) as DBT_INTERNAL_MODEL',
-    'fields': stored, 'notes': notes
+    'fields': stored, 'notes': notes, 'is_own': is_own
   }) %}
 {% endmacro %}
 

@@ -27,6 +27,7 @@ from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     DetectionError,
     EvolutionRefusedError,
+    ModelMovedError,
     NotIcebergError,
     NotOnBranchError,
     PublishConflictError,
@@ -1232,6 +1233,34 @@ def test_a_query_is_made_storable_with_a_warning_for_what_is_not_known(run: Run)
     assert "CAST(DBT_INTERNAL_MODEL.`n` AS string) as `n`" in known["sql"]
     assert run.node.nulls == ("n",)
     assert run.spark.sent == [no_rows("select 1"), types_query("select 1", NAMES)] * 2
+
+
+def test_a_query_that_names_columns_is_compared_with_what_the_model_returns_since(run: Run) -> None:
+    run.spark.answers = [(NAMES, None), [TYPES]]
+    query = run.queries.as_stored(TARGET, "select 1", DEFAULTS)
+    run.spark.answers = [(NAMES, None), [TYPES]]
+    run.queries.check_described_still(TARGET, query)
+    run.spark.answers = [((*NAMES, "late"), None), [[*TYPES, "int"]]]
+    with pytest.raises(ModelMovedError) as raised:
+        run.queries.check_described_still(TARGET, query)
+    assert raised.value.msg == (
+        f"What the model of {MAIN} returns has changed while this run computed it, with something that it "
+        "reads. It would be left out of the rows, so nothing was written. Run the model again."
+    )
+    wider = ["bigint" if name == "x" else type_ for name, type_ in zip(NAMES, TYPES, strict=True)]
+    run.spark.answers = [(NAMES, None), [wider]]
+    with pytest.raises(ModelMovedError) as raised:
+        run.queries.check_described_still(TARGET, query, is_made=True)
+    assert raised.value.msg.endswith(
+        f"{MAIN} was made without that, and its rows are visible. Run the model again with --full-refresh: "
+        "another run would leave NULL in the rows that are there."
+    )
+    # Of what the model's own query has returned, the batch tells.
+    run.spark.answers = [(("a",), None), [["int"]]]
+    query = run.queries.as_stored(TARGET, "select 1", DEFAULTS)
+    sent = list(run.spark.sent)
+    run.queries.check_described_still(TARGET, query)
+    assert run.spark.sent == sent
 
 
 def test_a_session_gives_the_types_of_a_query_as_json(run: Run) -> None:

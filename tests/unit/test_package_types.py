@@ -207,3 +207,15 @@ def test_the_query_for_types_is_the_adapters() -> None:
     sql, listed = "select 1 -- all", ["a", "b`:c"]
     assert PURE.types_query(sql, listed) == spark_types.types_query(sql, listed)
     assert PURE.no_rows(sql) == spark_types.no_rows(sql)
+
+
+@given(st.lists(st.tuples(NAMES, SPARK_TYPES), min_size=1, max_size=3))
+def test_a_batch_is_of_the_type_that_spark_says(columns: list[tuple[str, SparkType]]) -> None:
+    fields = [PURE.field(name, as_dict(type_)) for name, type_ in columns]
+    said = written(Struct(tuple(columns)))
+    assert PURE.is_of_type({"type": said}, fields)
+    assert PURE.is_of_type({"type": said}, [*fields, PURE.field("late", PURE.leaf("int"))]) is False
+    assert PURE.is_of_type({"type": said}, fields[1:]) is False
+    name, type_ = columns[0]
+    other = Leaf("bigint" if type_ == Leaf("int") else "int")
+    assert PURE.is_of_type({"type": written(Struct(((name, other), *columns[1:])))}, fields) is False

@@ -494,6 +494,31 @@ class ColumnsMovedError(SparkEvolveError):
         self.written = tuple(written)
 
 
+class ModelMovedError(SparkEvolveError):
+    """What a model returns has changed while a query was run that names what it returned before.
+
+    Attributes:
+        relation: the rendered name of the table.
+        written: what the run has committed to the table before, which stays.
+        is_made: whether the query has made the table, so that its rows are visible.
+    """
+
+    def __init__(self, relation: str, *, written: Sequence[str] = (), is_made: bool = False) -> None:
+        done = (
+            f"{relation} was made without that, and its rows are visible. Run the model again with "
+            "--full-refresh: another run would leave NULL in the rows that are there."
+            if is_made
+            else f"It would be left out of the rows, so {what_was_written(written)}. Run the model again."
+        )
+        super().__init__(
+            f"What the model of {relation} returns has changed while this run computed it, with something "
+            f"that it reads. {done}"
+        )
+        self.relation = relation
+        self.written = tuple(written)
+        self.is_made = is_made
+
+
 class DetectionError(SparkEvolveError):
     """A plan adds or pads other columns than the names on both sides have told before it.
 

@@ -5,8 +5,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from dbt.adapters.spark.connections import SparkConnectionManager
 from dbt_common.exceptions import DbtRuntimeError
@@ -210,6 +213,107 @@ def test_a_batch_that_is_staged_again_too_late_changes_nothing(
     assert staging == []
     assert table.rows() == [(1, "a"), (2, "c"), (3, "d")]
     table.sql(f"drop table {source} purge")
+
+
+class Source:
+    """A file that a model reads; Spark looks at it again for each statement."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._path = folder / "part.parquet"
+        self.query = f"select * from parquet.`{folder}`"
+
+    def write(self, **columns: pyarrow.Array) -> None:
+        """Have these columns in the file, and no others."""
+        pyarrow.parquet.write_table(pyarrow.table(columns), self._path)
+
+
+@pytest.fixture
+def source(table: Scenario, tmp_path: Path) -> Source:
+    """What a model over the table reads; the table has its columns, and a row of it."""
+    made = Source(tmp_path / "source")
+    made.write(id=ints(1), b=pyarrow.array(["a"]), n=ints(7), score=floats(1.5))
+    table.model(made.query, **ADDS)
+    table.run()
+    assert table.rows() == [(1, "a", 7, 1.5), (2, "b", None, None)]
+    made.write(id=ints(2), b=pyarrow.array(["c"]), n=ints(8), score=floats(2.5))
+    return made
+
+
+def ints(*values: int) -> pyarrow.Array:
+    """Return values of Spark's type int."""
+    return pyarrow.array(values, pyarrow.int32())
+
+
+def floats(*values: float) -> pyarrow.Array:
+    """Return values of Spark's type float."""
+    return pyarrow.array(values, pyarrow.float32())
+
+
+def while_planned(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Change something after the model's query was described, and before it is computed."""
+
+    def stage(send: Callable[[], Any]) -> Any:
+        change()
+        return send()
+
+    instead(monkeypatch, "create table if not exists", stage)
+
+
+@pytest.mark.core
+def test_what_a_source_gets_while_its_query_is_planned_is_loaded(
+    table: Scenario, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan for the columns of before would round one value and leave another one out."""
+
+    def change() -> None:
+        source.write(
+            id=ints(2),
+            b=pyarrow.array(["c"]),
+            n=pyarrow.array([5 * 10**9]),
+            score=pyarrow.array([0.1]),
+            new=ints(9),
+        )
+
+    while_planned(monkeypatch, change)
+    run = table.run()
+    assert "what the model returns has changed since this run has looked, and is planned anew" in run.log
+    assert table.types() == {"id": "int", "b": "string", "n": "long", "score": "double", "new": "int"}
+    assert table.rows() == [(1, "a", 7, 1.5, None), (2, "c", 5 * 10**9, 0.1, 9)]
+    assert table.tables() == ["t"]
+
+
+def test_what_a_source_loses_while_its_query_is_planned_is_padded(
+    table: Scenario, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    while_planned(monkeypatch, lambda: source.write(id=ints(2), b=pyarrow.array(["c"]), n=ints(8)))
+    table.run()
+    assert table.rows() == [(1, "a", 7, 1.5), (2, "c", 8, None)]
+
+
+def test_what_cannot_be_loaded_of_a_source_that_has_changed_is_refused(
+    table: Scenario, source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def retype() -> None:
+        source.write(id=ints(2), b=pyarrow.array(["c"]), n=pyarrow.array(["eight"]), score=floats(2.5))
+
+    def add() -> None:
+        source.write(id=ints(2), b=pyarrow.array(["c"]), n=ints(8), score=floats(2.5), new=ints(9))
+
+    before = table.state()
+    with monkeypatch.context() as patched:
+        while_planned(patched, retype)
+        run = table.fail()
+    assert "Column `n` is int in the table, and the model returns string" in run.message
+    assert "nothing was written to it" in run.message
+    source.write(id=ints(2), b=pyarrow.array(["c"]), n=ints(8), score=floats(2.5))
+    table.model(source.query, on_schema_change="fail")
+    with monkeypatch.context() as patched:
+        while_planned(patched, add)
+        run = table.fail()
+    assert "so nothing was written. In the model only: new. In the table only: none." in run.message
+    assert table.state() == before
+    assert table.tables() == ["t"]
 
 
 def test_an_insert_that_is_always_sent_twice_is_never_published(

@@ -117,3 +117,40 @@ def test_what_the_model_reads_may_gain_a_column_after_it_was_analysed(
     assert (len(happened), len(again)) == (1, 1)
     assert scenario.rows() == [(1, None), (3, 8)]
     assert is_clean(scenario)
+
+
+def test_a_query_that_names_columns_leaves_none_out_that_has_come_since(
+    scenario: Scenario, intrude: Intrude
+) -> None:
+    """With a bare NULL in it, the model's query is rewritten, and names what the model returned before."""
+    landing = scenario.folder / "landing"
+    landing.mkdir()
+    (landing / "1.json").write_text('{"id": 1}\n')
+    scenario.model("select 1 as id, 'a' as b")
+    scenario.run()
+    state = scenario.state()
+    query = f"select *, null as b from json.`{landing}`"
+    scenario.model(query)
+    happened = intrude(
+        Queries, "as_stored", lambda: (landing / "2.json").write_text('{"id": 2, "late": 7}\n'), after=True
+    )
+    assert (
+        f"What the model of {scenario.relation()} returns has changed while this run computed it, with "
+        "something that it reads. It would be left out of the rows, so nothing was written. Run the model "
+        "again."
+    ) in scenario.fail().message
+    assert scenario.state() == state
+    assert is_clean(scenario)
+    scenario.run()
+    assert scenario.rows() == [(1, None, None), (2, None, 7)]
+    # A first run has made its table then.
+    scenario.model(query, "made")
+    again = intrude(
+        Queries, "as_stored", lambda: (landing / "3.json").write_text('{"id": 3, "later": 8}\n'), after=True
+    )
+    run = scenario.fail("--select", "made")
+    assert (len(happened), len(again)) == (1, 1)
+    assert f"{scenario.relation('made')} was made without that, and its rows are visible." in run.message
+    scenario.run("--select", "made", "--full-refresh")
+    assert scenario.columns("made") == ["id", "late", "later"]
+    assert scenario.rows("made") == [(1, None, None), (2, 7, None), (3, None, 8)]

@@ -1,12 +1,12 @@
 """What the query of a model or snapshot returns, in types that Iceberg can store."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, UnreadableQueryError
+from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, ModelMovedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
 from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS
@@ -51,7 +51,8 @@ class Queries:
             table: the table's schema, if there is a table: a bare NULL gets the type that it has there.
 
         Returns:
-            ``sql``, ``columns`` (names that it returns) and ``warnings`` (texts).
+            ``sql``, ``columns`` (names that it returns), ``warnings`` (texts), and of one that is rewritten
+            ``described``, see ``check_described_still``.
 
         Raises:
             EvolutionRefusedError: a name that cannot be used, a key that is not returned, or a type that
@@ -81,7 +82,30 @@ class Queries:
             "sql": query.sql,
             "columns": list(query.columns),
             "warnings": [str(note) for note in query.notes],
+            "described": None if query.sql == sql else (sql, columns),
         }
+
+    def check_described_still(
+        self, target: SparkEvolveRelation, query: Mapping[str, Any], *, is_made: bool = False
+    ) -> None:
+        """See whether a query that is rewritten has returned all that the model returns, once it has run.
+
+        It names the columns that the model had before: one that what it reads has got since is not in it, and
+        would be left out in silence. What a query that is not rewritten has returned, the batch says.
+
+        Args:
+            target: the model's table.
+            query: what ``as_stored`` returned.
+            is_made: whether it has made the table, so that its rows are visible.
+
+        Raises:
+            ModelMovedError: it returns something else by now.
+        """
+        if query.get("described") is None:
+            return
+        sql, columns = query["described"]
+        if self._columns(target, sql) != columns:
+            raise ModelMovedError(str(target), written=self._node.changed, is_made=is_made)
 
     def snapshot(
         self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings, table: Schema

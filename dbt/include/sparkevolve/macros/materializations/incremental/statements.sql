@@ -20,11 +20,15 @@
 {# Evaluate the model once, into a table next to the target, and return it. A view would be evaluated again by
    each statement that reads it, after the DELETE has changed what it selects from. #}
 {% macro sparkevolve__stage_query(target_relation, query, settings, with_rows=true) %}
-  {% do return(sparkevolve__stage(
+  {% set staged = sparkevolve__stage(
     target_relation,
     query.sql if with_rows else 'select * from (\n' ~ query.sql ~ '\n) as model_rows where false',
     adapter.batches().properties(settings, query.columns)
-  )) %}
+  ) %}
+  {% if with_rows %}
+    {% do adapter.queries().check_described_still(target_relation, query) %}
+  {% endif %}
+  {% do return(staged) %}
 {% endmacro %}
 
 
@@ -81,17 +85,20 @@
   {% endif %}
   {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
   {% do sparkevolve__check_described(target_relation, query.sql, query.columns) %}
-  {% set sql = query.sql %}
+  {% set sql, is_staged = query.sql, false %}
   {# What replaces a table looks at nothing that others have committed since it began, and may go on without its run: it
      reads from a batch, which the next run can take away, and takes no longer than to copy that. #}
   {% if settings.audits or settings.sets_aside or existing_relation is not none %}
     {% set staged = sparkevolve__stage_good_rows(target_relation, query, settings) %}
-    {% set sql = 'select * from ' ~ staged %}
+    {% set sql, is_staged = 'select * from ' ~ staged, true %}
     {% if existing_relation is not none %}
       {% do adapter.batches().begin_replacement(target_relation, staged) %}
     {% endif %}
   {% endif %}
   {% do sparkevolve__create_table(target_relation, sql, replace=existing_relation is not none) %}
+  {% if not is_staged %}
+    {% do adapter.queries().check_described_still(target_relation, query, is_made=true) %}
+  {% endif %}
 {% endmacro %}
 
 
