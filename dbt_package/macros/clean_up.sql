@@ -5,6 +5,7 @@
 {# What `dbt_project.yml` of this package asks for at the end of each dbt command. #}
 {% macro end_run(results) %}
   {% if execute and target.type == 'spark' %}
+    {% do sparkevolve.tell_of_lost_replacements(results) %}
     {% do sparkevolve.drop_staged_of_failed(results) %}
     {% do sparkevolve.restore_overwrite_mode(results) %}
   {% endif %}
@@ -26,6 +27,50 @@
       {% endfor %}
     {% endif %}
   {% endfor %}
+{% endmacro %}
+
+
+{# Say of full refreshes what Spark's error does not: that their batch is gone, since another run has taken it away. #}
+{% macro tell_of_lost_replacements(results) %}
+  {% for result in results %}
+    {% set node = result.node %}
+    {% if node.resource_type == 'model' and node.config.materialized == 'incremental'
+          and result.status | string in ['error', 'partial success'] %}
+      {% set name = sparkevolve.lost_batch(node.alias, result.message or '') %}
+      {% set there = [] %}
+      {% for relation in (sparkevolve.staged_batches(node.schema, node.alias) if name is not none else []) %}
+        {% do there.append(relation.identifier | lower) %}
+      {% endfor %}
+      {% if name is not none and name | lower not in there %}
+        {% do sparkevolve.say(sparkevolve.lost_batch_text(node.schema ~ '.' ~ node.alias, name)) %}
+      {% endif %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# The name of a staged batch of a table that an error does not find, or a file of which; none for another error. #}
+{% macro lost_batch(identifier, message) %}
+  {% for line in message.split('\n') %}
+    {% set text = line | lower %}
+    {% set token = modules.re.search('__dbt_tmp_([0-9a-f]{12})', text) %}
+    {% set name = identifier[:200] ~ '__dbt_tmp_' ~ token.group(1) if token else none %}
+    {% set words = text | replace(' ', '') | replace('_', '') %}
+    {% if token and name | lower in text and ('notfound' in words or 'notbefound' in words or 'doesnotexist' in words) %}
+      {% do return(name) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(none) %}
+{% endmacro %}
+
+
+{% macro lost_batch_text(table, name) %}
+  {% do return(
+    'The batch ' ~ name ~ ', which a run of ' ~ table ~ ' was reading, is gone: another run of the model has begun meanwhile, '
+    ~ 'and takes the batch of a full refresh with `full_refresh_schema: replace` away, so that this replaces nothing of what '
+    ~ 'it loads; or somebody has dropped it. The table was not replaced. Run the full refresh again when no other run of '
+    ~ 'the model is under way.'
+  ) %}
 {% endmacro %}
 
 

@@ -185,7 +185,7 @@
     {% do sparkevolve.drop_staged(staged) %}
   {% endif %}
   {% if replace %}
-    {% do sparkevolve.forget_replacement(target) %}
+    {% do sparkevolve.forget_replacement(target, sparkevolve.token_of(staged)) %}
   {% endif %}
 {% endmacro %}
 
@@ -197,13 +197,19 @@
 {% endmacro %}
 
 
+{# What the name of a staged batch ends in. #}
+{% macro token_of(staged) %}
+  {% do return(staged.identifier.split('__dbt_tmp_')[-1]) %}
+{% endmacro %}
+
+
 {# Note in a table by which batch a statement is about to replace it: a server may run that after the job was killed. #}
 {% macro begin_replacement(target, staged) %}
   {% do sparkevolve.run_statement('refresh table ' ~ target) %}
   {% do sparkevolve.end_replacement(target, sparkevolve.table_properties(target)) %}
   {% do sparkevolve.run_statement(
     'ALTER TABLE ' ~ target ~ ' SET TBLPROPERTIES (' ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ' = '
-    ~ sparkevolve.constant_literal(staged.identifier.split('__dbt_tmp_')[-1], true) ~ ')'
+    ~ sparkevolve.constant_literal(sparkevolve.token_of(staged), true) ~ ')'
   ) %}
 {% endmacro %}
 
@@ -216,20 +222,25 @@
     {% if modules.re.match('[0-9a-f]{12}$', token) %}
       {% set batch = target.incorporate(path={'identifier': target.identifier[:200] ~ '__dbt_tmp_' ~ token}, type='table') %}
       {% do log(
-        'Removing ' ~ batch ~ ', from which a full refresh that has not ended would replace ' ~ target, info=True
+        'Removing ' ~ batch ~ ', by which a full refresh was to replace ' ~ target
+        ~ ': it has failed, was killed, or still runs, and replaces nothing any more', info=True
       ) %}
       {% do sparkevolve.drop_staged(batch) %}
     {% endif %}
-    {% do sparkevolve.forget_replacement(target) %}
+    {% do sparkevolve.forget_replacement(target, token) %}
   {% endif %}
 {% endmacro %}
 
 
-{% macro forget_replacement(target) %}
-  {% do sparkevolve.run_statement(
-    'ALTER TABLE ' ~ target ~ ' UNSET TBLPROPERTIES IF EXISTS ('
-    ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ')'
-  ) %}
+{# Remove the note of this token. Another full refresh may have left its own meanwhile, which it still needs. #}
+{% macro forget_replacement(target, token) %}
+  {% do sparkevolve.run_statement('refresh table ' ~ target) %}
+  {% if sparkevolve.table_properties(target).get(sparkevolve.replaced_by()) == token %}
+    {% do sparkevolve.run_statement(
+      'ALTER TABLE ' ~ target ~ ' UNSET TBLPROPERTIES IF EXISTS ('
+      ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ')'
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 

@@ -201,6 +201,40 @@ def test_whoever_comes_next_takes_the_batch_of_a_replacement_away(
     assert catalog.load(TARGET).properties[REPLACED_BY] == token_of(other)
 
 
+def test_a_node_knows_whether_its_batch_was_taken_away(
+    leftovers: Leftovers, leave: Callable[..., Path]
+) -> None:
+    leave("elsewhere:1:0", leftovers=leftovers)
+    leftovers.batches.note_loss()
+    assert not leftovers.node.is_batch_lost
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    leftovers.batches.note_loss()
+    assert not leftovers.node.is_batch_lost
+    end_replacement(leftovers.catalog, TARGET, leftovers.catalog.load(TARGET))
+    leftovers.node.rows_are_visible(TARGET)
+    leftovers.batches.note_loss()
+    assert not leftovers.node.is_batch_lost
+    leftovers.node.outcome = None
+    leftovers.batches.note_loss()
+    assert leftovers.node.is_batch_lost
+
+
+def test_a_table_that_pyiceberg_cannot_read_is_replaced_without_a_note(
+    leftovers: Leftovers, leave: Callable[..., Path]
+) -> None:
+    leave("elsewhere:1:0", leftovers=leftovers)
+    metadata = Path(leftovers.catalog.load(TARGET).metadata_location.removeprefix("file://"))
+    readable = metadata.read_text()
+    metadata.write_text(readable.replace('"type":"int"', '"type":"future"'))
+    assert leftovers.catalog.find_readable(TARGET) is None
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    leftovers.node.staged.append(LEFT)
+    leftovers.batches.give_back()
+    assert leftovers.catalog.table_names("db") == {"t"}
+    metadata.write_text(readable)
+    assert REPLACED_BY not in leftovers.catalog.load(TARGET).properties
+
+
 def test_no_table_is_removed_since_a_property_names_it(
     leftovers: Leftovers, leave: Callable[..., Path], make_table: MakeTable
 ) -> None:

@@ -10,7 +10,9 @@ from dbt.adapters.sparkevolve.errors import (
     ColumnsMovedError,
     ConnectionLostError,
     NotIcebergError,
+    ReplacementLostError,
     RunCancelledError,
+    StatementError,
     UnreadableQueryError,
     UnreadableTableError,
 )
@@ -75,6 +77,30 @@ def test_a_table_that_spark_does_not_find_may_be_in_another_catalog(
     assert node.explained(other) is other
     node.note_existing(None, None)
     assert node.explained(GONE) is GONE
+
+
+BATCH = relation("t__dbt_tmp_0123456789ab")
+NO_BATCH = DbtRuntimeError(f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {BATCH} cannot be found.")
+
+
+def test_a_batch_that_another_run_has_taken_away_is_told() -> None:
+    node = Node(replaced=(TARGET, BATCH))
+    assert node.explained(NO_BATCH) is NO_BATCH
+    node = Node(replaced=(TARGET, BATCH), is_batch_lost=True)
+    explained = node.explained(NO_BATCH)
+    assert isinstance(explained, ReplacementLostError)
+    assert (explained.relation, explained.batch) == (str(TARGET), str(BATCH))
+    assert str(explained.msg) == (
+        f"{NO_BATCH.msg}\nThe full refresh has not replaced `lake`.`db`.`t`: its batch {BATCH} is gone. "
+        "Another run of the model, a replay or a backfill has begun meanwhile, and takes the batch of a full "
+        "refresh with `full_refresh_schema: replace` away, so that this replaces nothing of what it loads; "
+        "or somebody has dropped it. Run the full refresh again when nothing else loads into the table."
+    )
+    assert node.explained(explained) is explained
+    # Of these nobody knows whether the table was replaced.
+    unknown = StatementError("the state of the commit is unknown", "create", is_fate_unknown=True)
+    for error in (unknown, ConnectionLostError("create", "reset"), RunCancelledError("nothing")):
+        assert node.explained(error) is error
 
 
 @pytest.fixture

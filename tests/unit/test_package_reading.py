@@ -14,6 +14,28 @@ from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same
 from dbt.adapters.sparkevolve.sql.ddl import name_sql, partition_sql
 from tests.unit.package_macros import PURE, PackageMacros
 
+TOKEN = "0123456789ab"
+GONE = (
+    f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `db`.`Orders__dbt_tmp_{TOKEN}` cannot be found. Verify the"
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_lost"),
+    [
+        (f"Runtime Error in model orders\n  {GONE} spelling", True),
+        (f"File does not exist: file:/lake/db/orders__dbt_tmp_{TOKEN}/data/0.parquet", True),
+        (f"NotFoundException: /lake/db/orders__dbt_tmp_{TOKEN}/metadata/v1.metadata.json", True),
+        (f"AlreadyExistsException: Table db.orders__dbt_tmp_{TOKEN} already exists", False),
+        (f"[TABLE_OR_VIEW_NOT_FOUND] `db`.`src`\ncreate table db.orders__dbt_tmp_{TOKEN}", False),
+        (f"[TABLE_OR_VIEW_NOT_FOUND] `db`.`others_orders__dbt_tmp_{TOKEN[:-1]}` cannot be found", False),
+        ("", False),
+    ],
+)
+def test_a_batch_that_an_error_does_not_find_is_known_by_its_name(message: str, is_lost: bool) -> None:
+    assert PURE.lost_batch("Orders", message) == (f"Orders__dbt_tmp_{TOKEN}" if is_lost else None)
+
+
 # As Spark 4.1 and Iceberg 1.11 write it.
 DDL = """CREATE TABLE lake.db.t (
   id BIGINT NOT NULL COMMENT 'it\\'s,

@@ -337,6 +337,25 @@ class StagedBatchGoneError(SparkEvolveError):
         self.catalog = catalog
 
 
+class ReplacementLostError(SparkEvolveError):
+    """A full refresh that was to replace its table by a staged batch, and that batch is gone.
+
+    Attributes:
+        relation: the rendered name of the table.
+        batch: that of the batch.
+    """
+
+    def __init__(self, cause: str, relation: str, batch: str) -> None:
+        super().__init__(
+            f"{cause}\nThe full refresh has not replaced {relation}: its batch {batch} is gone. Another run "
+            "of the model, a replay or a backfill has begun meanwhile, and takes the batch of a full refresh "
+            "with `full_refresh_schema: replace` away, so that this replaces nothing of what it loads; or "
+            "somebody has dropped it. Run the full refresh again when nothing else loads into the table."
+        )
+        self.relation = relation
+        self.batch = batch
+
+
 class HiddenBatchError(SparkEvolveError):
     """A staged batch whose rows readers do not see, so that it would be taken for an empty one.
 

@@ -248,7 +248,10 @@ class SparkEvolveAdapter(SparkAdapter):
         try:
             answer: tuple[Any, agate.Table] = super().execute(sql, auto_begin, fetch, limit)
         except DbtRuntimeError as exc:
-            explained = running_node().explained_statement(exc)
+            node = running_node()
+            if node.replaced is not None:
+                self.batches().note_loss()
+            explained = node.explained_statement(exc)
             if explained is exc:
                 raise
             raise explained from exc

@@ -542,7 +542,9 @@ def test_a_killed_full_refresh_that_ends_late_replaces_nothing(table: Scenario, 
     table.model("select 3 as id, 'c' as b", **ADDS)
     proxy.cut()
     run = table.run()
-    assert "from which a full refresh that has not ended would replace" in run.log
+    assert (
+        f"by which a full refresh was to replace {table.relation()}: it has failed, was killed, or" in run.log
+    )
     loaded = table.state()
     assert table.rows() == [(1, "a"), (2, "b"), (3, "c")]
     proxy.deliver()
@@ -554,6 +556,64 @@ def test_a_killed_full_refresh_that_ends_late_replaces_nothing(table: Scenario, 
     assert table.rows() == [(9,)]
     assert table.tables() == ["t"]
     assert "sparkevolve.replaced-by" not in table.table().properties
+
+
+def test_the_note_of_another_full_refresh_stays(table: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has begun when the batch of this one was put into place, and has not replaced anything yet."""
+    table.model("select 9 as id, 'x' as b", **ADDS, full_refresh_schema="replace")
+    other = "ba9876543210"
+    happened: list[None] = []
+
+    def drop(send: Callable[[], Any]) -> Any:
+        answer = send()
+        if not happened:
+            happened.append(None)
+            table.sql(
+                f"alter table {table.relation()} set tblproperties ('sparkevolve.replaced-by' = '{other}')"
+            )
+        return answer
+
+    with monkeypatch.context() as patched:
+        instead(patched, "drop table if exists", drop)
+        table.run("--full-refresh")
+    assert happened == [None]
+    assert table.rows() == [(9, "x")]
+    assert table.table().properties["sparkevolve.replaced-by"] == other
+    table.run("--full-refresh")
+    assert "sparkevolve.replaced-by" not in table.table().properties
+
+
+def test_a_full_refresh_whose_batch_is_taken_away_says_so(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.model("select 9 as id, 'x' as b", **ADDS, full_refresh_schema="replace")
+    taken: list[str] = []
+
+    def take(send: Callable[[], Any]) -> Any:
+        taken.extend(name for name in table.tables() if "__dbt_tmp_" in name)
+        table.sql(f"drop table {table.relation(taken[0])} purge")
+        return send()
+
+    rows = table.rows()
+    with monkeypatch.context() as patched:
+        instead(patched, "create or replace table", take)
+        run = table.fail("--full-refresh")
+    assert (
+        f"The batch {taken[0]}, which a run of {table.schema}.t was reading, is gone: another run of the "
+        "model has begun meanwhile"
+    ) in run.log
+    assert "The table was not replaced." in run.log
+    assert table.rows() == rows
+    assert table.tables() == ["t"]
+
+    def fail(send: Callable[[], Any]) -> Any:
+        (name,) = (name for name in table.tables() if "__dbt_tmp_" in name)
+        raise DbtRuntimeError(f"TABLE_OR_VIEW_NOT_FOUND: {name}")
+
+    # It is not said of a batch that is there, whatever the error says.
+    with monkeypatch.context() as patched:
+        instead(patched, "create or replace table", fail)
+        assert "is gone" not in table.fail("--full-refresh").log
 
 
 # What Spark says if somebody has committed in the moment of a statement.

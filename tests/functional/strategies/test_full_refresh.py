@@ -2,7 +2,9 @@
 
 import pytest
 
+from dbt.adapters.sparkevolve.load.batches import Batches
 from tests.functional.harness import Scenario
+from tests.functional.intruders import Intrude
 from tests.functional.samples import NEW, OLD, OVERWRITTEN, history
 
 
@@ -100,3 +102,26 @@ def test_full_refresh_warns_of_the_columns_that_go(scenario: Scenario) -> None:
     again = scenario.run("--full-refresh", "--select", "t")
     assert "takes away" not in again.log
     assert scenario.rows() == [(2, 9)]
+
+
+def test_a_full_refresh_whose_batch_is_taken_away_says_so(scenario: Scenario, intrude: Intrude) -> None:
+    """As another run of the model does that begins when the batch is to be put into place."""
+    scenario.model(OLD)
+    scenario.run()
+    rows = scenario.rows()
+    scenario.model("select 9 as id", full_refresh_schema="replace")
+    taken: list[str] = []
+
+    def take() -> None:
+        taken.extend(name for name in scenario.tables() if "__dbt_tmp_" in name)
+        scenario.sql(f"drop table {scenario.relation(taken[0])} purge")
+
+    intrude(Batches, "begin_replacement", take, after=True)
+    message = scenario.fail("--full-refresh").message
+    batch = scenario.relation(taken[0])
+    assert f"The full refresh has not replaced {scenario.relation()}: its batch {batch} is gone." in message
+    assert scenario.rows() == rows
+    assert scenario.tables() == ["t"]
+    assert "sparkevolve.replaced-by" not in scenario.table().properties
+    scenario.run("--full-refresh")
+    assert scenario.rows() == [(9,)]

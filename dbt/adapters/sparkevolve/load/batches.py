@@ -91,15 +91,29 @@ class Batches:
         """Note in a table by which batch a statement is about to replace it, whatever others have committed.
 
         A server may run that statement after the run was killed: whoever loads into the table next takes the
-        batch away from it, see ``end_replacement``.
+        batch away from it, see ``end_replacement``. A table that PyIceberg cannot read is replaced without a
+        note: nobody loads into it before it is.
 
         Raises:
             CommitConflictError: other writers were faster each time.
         """
-        end_replacement(self._catalog, target, self._catalog.load(target))
+        table = self._catalog.find_readable(target)
+        if table is None:
+            return
+        end_replacement(self._catalog, target, table)
         note = {staging.REPLACED_BY: staging.token_of(staged)}
         self._catalog.change_properties(target, lambda _: note, _RETRIES)
         self._node.replaced = (target, staged)
+
+    def note_loss(self) -> None:
+        """Note, after a statement has failed, whether the batch that was to replace the table is gone."""
+        node = self._node
+        if node.replaced is None or node.outcome is not None:
+            return
+        try:
+            node.is_batch_lost = self._catalog.find(node.replaced[1]) is None
+        except Exception as exc:
+            logger.debug(f"Whether {node.replaced[1]} is still there is not known: {exc}")
 
     def give_back(self) -> None:
         """Remove what the node has staged and branched off, and let other threads go on."""
@@ -163,7 +177,10 @@ def end_replacement(catalog: IcebergCatalog, target: SparkEvolveRelation, table:
         return
     batch = staging.batch_of(target, token)
     if batch is not None:
-        logger.info(f"Removing {batch}, from which a full refresh that has not ended would replace {target}")
+        logger.info(
+            f"Removing {batch}, by which a full refresh was to replace {target}: it has failed, was killed, "
+            "or still runs, and replaces nothing any more"
+        )
         still = (
             f"If a server still runs the full refresh that reads it, that replaces the rows of {target} when "
             "it ends: stop it there."

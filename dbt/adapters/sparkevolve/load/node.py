@@ -15,8 +15,10 @@ from dbt.adapters.sparkevolve.errors import (
     NOTHING_WRITTEN,
     AfterLoadError,
     ConnectionLostError,
+    ReplacementLostError,
     RunCancelledError,
     WarningsError,
+    may_have_taken_effect,
     what_was_written,
 )
 from dbt.adapters.sparkevolve.evolution import record
@@ -61,6 +63,7 @@ class Node:
         columns: the names and types that its query returns, as they are stored, where it makes a table.
         made_empty: the tables that it has made without rows, to replace them by those with rows.
         replaced: the table that it replaces by a staged batch, and that batch; None if it replaces none so.
+        is_batch_lost: whether that batch was gone when a statement of the node had failed.
         explanation: the last error that it has explained.
         evolved: what ``changed`` has as texts.
         result: what it tells dbt that it has done.
@@ -86,6 +89,7 @@ class Node:
     columns: Sequence[tuple[str, str]] = ()
     made_empty: list[SparkEvolveRelation] = field(default_factory=list)
     replaced: tuple[SparkEvolveRelation, SparkEvolveRelation] | None = None
+    is_batch_lost: bool = False
     explanation: Exception | None = None
     evolved: list[object] = field(default_factory=list)
     result: NodeResult = field(default_factory=NodeResult)
@@ -212,6 +216,8 @@ class Node:
         text = self._without_untruth(said)
         if self.outcome is not None:
             return self.outcome.error(text)
+        if self.is_batch_lost and self.replaced is not None and not may_have_taken_effect(error):
+            return ReplacementLostError(text, *map(str, self.replaced))
         if self.gone is not None and is_relation_not_found(text):
             return DbtRuntimeError(
                 f"{text}\n{self.gone} was there when dbt compiled the model, and has been dropped or "
