@@ -304,10 +304,7 @@
 {# The same where no branch is between: files of two partitionings are seen before anything is written, and of a table that
    has none yet of its new one the INSERT tells which that is. #}
 {% macro check_partitionings(table, settings, on_branch) %}
-  {% if on_branch or sparkevolve.overwrite_mode(settings) != 'DYNAMIC' or table.base is none %}
-    {% do return('') %}
-  {% endif %}
-  {% if sparkevolve.rows('select cast(spec_id as string) from ' ~ table.relation ~ '.files group by spec_id') | length > 1 %}
+  {% if not on_branch and sparkevolve.has_two_partitionings(table.relation, table, settings) %}
     {% do exceptions.raise_compiler_error(
       table.relation ~ ' cannot be overwritten with `publish: direct`: it has files from before its partitioning was '
       ~ 'changed, which an overwrite of partitions leaves in place, so their rows would be there beside the new ones. '
@@ -318,31 +315,42 @@
 
 
 {% macro check_overwritten(load) %}
-  {% if sparkevolve.overwrite_mode(load.settings) != 'DYNAMIC' or load.table.base is none %}
-    {% do return('') %}
-  {% endif %}
-  {% set written, older = [], [] %}
-  {% set before = load.target ~ '.files version as of ' ~ load.table.base %}
-  {% for row in sparkevolve.rows(
-    'select cast(spec_id as string) from ' ~ load.target ~ '.files where content = 0 and file_path not in (select file_path '
-    ~ 'from ' ~ before ~ ') group by spec_id'
-  ) %}
-    {% do written.append(row[0]) %}
-  {% endfor %}
-  {% for row in sparkevolve.rows('select cast(spec_id as string) from ' ~ before ~ ' group by spec_id')
-        if written and row[0] not in written %}
-    {% do older.append(row[0]) %}
-  {% endfor %}
-  {% if older %}
+  {% if sparkevolve.has_two_partitionings(load.target, load.table, load.settings) %}
     {% do sparkevolve.drop_staged(load.staged) %}
     {% do exceptions.raise_compiler_error(
       'The batch of ' ~ load.target ~ ' was written, and its rows are visible beside those that they were to replace: the '
       ~ 'table has files from before its partitioning was changed, which an overwrite of partitions leaves in place. '
-      ~ 'Take the batch away: `CALL ' ~ sparkevolve.quote(load.table.refs.main.catalog)
-      ~ ".system.rollback_to_snapshot('" ~ load.target ~ "', " ~ load.table.base ~ ')`. '
-      ~ sparkevolve.rewrite_hint(load.target)
+      ~ sparkevolve.undo_hint(load) ~ ' ' ~ sparkevolve.rewrite_hint(load.target)
     ) %}
   {% endif %}
+{% endmacro %}
+
+
+{# Whether an overwrite of partitions of a table that has rows meets files of more than one partitioning. #}
+{% macro has_two_partitionings(relation, table, settings) %}
+  {% if sparkevolve.overwrite_mode(settings) != 'DYNAMIC' or table.base is none %}
+    {% do return(false) %}
+  {% endif %}
+  {% do return(
+    sparkevolve.rows('select cast(spec_id as string) from ' ~ relation ~ '.files group by spec_id') | length > 1
+  ) %}
+{% endmacro %}
+
+
+{# How a batch that is visible is taken away: by a roll-back, if nothing of others would go with it. #}
+{% macro undo_hint(load) %}
+  {% set at = sparkevolve.read_refs(load.target).get('main', {}).get('snapshot') %}
+  {% set only = sparkevolve.read_snapshots(load).get(at, {}) %}
+  {% if only.get('parent') == load.table.base and only.get('replaces_partitions') %}
+    {% do return(
+      'Take the batch away while nobody else has committed: `CALL ' ~ sparkevolve.quote(load.table.refs.main.catalog)
+      ~ ".system.rollback_to_snapshot('" ~ load.target ~ "', " ~ load.table.base ~ ')`.'
+    ) %}
+  {% endif %}
+  {% do return(
+    'Others have committed since snapshot ' ~ load.table.base ~ ', so do not roll the table back: their rows would go, too. '
+    ~ 'Once the files are rewritten, another run of the model replaces both.'
+  ) %}
 {% endmacro %}
 
 
@@ -474,7 +482,7 @@
     {% do exceptions.raise_compiler_error(
       'The batch of ' ~ load.target ~ ' was published, and somebody has rolled the table back to snapshot ' ~ at.before
       ~ ' in the moment before: the rows are those of snapshot ' ~ (load.table.base or 'none') ~ ' and of this run. To undo '
-      ~ 'both, roll the table back once more.'
+      ~ 'both, roll the table back once more; what others have committed since goes, too.'
     ) %}
   {% endif %}
 {% endmacro %}

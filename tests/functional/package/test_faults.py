@@ -397,6 +397,37 @@ def test_rows_of_other_partitions_stay_when_the_session_overwrites_all(
     assert table.rows() == [(1, "a"), (2, "c")]
 
 
+def test_rows_of_others_are_not_rolled_back_with_a_batch_that_has_replaced_nothing(
+    table: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table has files of an older partitioning, and somebody commits right after the batch."""
+    config = {**ADDS, "unique_key": None, "incremental_strategy": "insert_overwrite", "publish": "direct"}
+    table.sql(f"drop table {table.relation()} purge")
+    table.model("select 1 as id, 1 as p union all select 3, 2", **config, partition_by="p")
+    table.run()
+    base = table.table().metadata.current_snapshot_id
+    table.sql(f"alter table {table.relation()} replace partition field p with truncate(1, p)")
+    table.model("select 4 as id, 2 as p", **config, partition_by="truncate(1, p)")
+
+    def intrude(send: Callable[[], Any]) -> Any:
+        answer = send()
+        table.sql(f"insert into {table.relation()} values (7, 3)")
+        return answer
+
+    with monkeypatch.context() as patched:
+        instead(patched, "INSERT OVERWRITE", intrude)
+        run = table.fail()
+    assert "its rows are visible beside those that they were to replace" in run.message
+    assert f"Others have committed since snapshot {base}, so do not roll the table back" in run.message
+    assert "rollback_to_snapshot" not in run.message
+    assert table.rows() == [(1, 1), (3, 2), (4, 2), (7, 3)]
+    rewrite = re.search(r"CALL … (system\.rewrite_data_files\(.*'true'\)\))", run.message)
+    assert rewrite is not None
+    table.sql(f"call lake.{rewrite[1]}")
+    table.run()
+    assert table.rows() == [(1, 1), (4, 2), (7, 3)]
+
+
 def test_a_roll_back_in_the_last_moment_is_told(table: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
     """`fast_forward` moves `main` from any ancestor of the branch, not from the base alone."""
     table.model("select 2 as id, 'c' as b", **ADDS)

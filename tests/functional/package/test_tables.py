@@ -126,7 +126,7 @@ def test_partitions_of_an_older_spec_are_not_left_beside_the_new_rows(project: S
     run = project.fail("--select", "parts")
     assert "its rows are visible beside those that they were to replace" in run.message
     assert project.rows("parts") == [*before, (4, 2)]
-    undo = run.message.partition("Take the batch away: `")[2].partition("`. ")[0]
+    undo = run.message.partition("nobody else has committed: `")[2].partition("`. ")[0]
     run = project.fail("--select", "parts")
     assert "it has files from before its partitioning was changed" in run.message
     assert "Nothing was written." in run.message
