@@ -19,7 +19,7 @@
   {% for lack in lacks %}
     {% do sparkevolve.say('Missing: ' ~ lack) %}
   {% endfor %}
-  {% do sparkevolve.check_rights(server) %}
+  {% do sparkevolve.check_rights(server, lacks) %}
   {% do sparkevolve.say(sparkevolve.losses_text()) %}
   {% if lacks %}
     {% do exceptions.raise_compiler_error('What is missing:\n  * ' ~ lacks | join('\n  * ')) %}
@@ -100,7 +100,7 @@
 
 
 {# Rights are seen by using them. #}
-{% macro check_rights(server) %}
+{% macro check_rights(server, lacks) %}
   {% if not server.is_iceberg %}
     {% do sparkevolve.say('Rights were not tried, since there is no Iceberg catalog') %}
     {% do return('') %}
@@ -123,5 +123,23 @@
   {% for what, sql in steps if sql is not none %}
     {% do sparkevolve.say('Trying ' ~ what ~ ' in the schema ' ~ target.schema) %}
     {% do sparkevolve.run_statement(sql, 'check') %}
+    {% if what == 'CREATE TABLE' %}
+      {% do sparkevolve.check_listing(name, lacks) %}
+    {% endif %}
   {% endfor %}
+{% endmacro %}
+
+
+{# dbt knows a table by its being listed. #}
+{% macro check_listing(name, lacks) %}
+  {% set identifier = name.split('.') | last %}
+  {% for row in sparkevolve.rows('show tables in ' ~ target.schema) if row[1] == identifier %}
+    {% do return('') %}
+  {% endfor %}
+  {% set lack = 'A listing: `show tables in ' ~ target.schema ~ '` has not the table that was just made there. To dbt, each run of a '
+    ~ 'model is its first one then, and all but that fail. An `org.apache.iceberg.spark.SparkSessionCatalog` lists the tables '
+    ~ "of Spark's own metastore, and with `type: hadoop` Iceberg's are not in it: let whoever runs the server give it "
+    ~ '`type: hive`, or set `spark.sql.defaultCatalog` to an `org.apache.iceberg.spark.SparkCatalog` of another name' %}
+  {% do sparkevolve.say('Missing: ' ~ lack) %}
+  {% do lacks.append(lack) %}
 {% endmacro %}

@@ -305,7 +305,8 @@
     {% set there = 'and there was one when its first rows were to be written' %}
     {% if dropped is none %}
       {% set found = 'dbt saw no ' ~ target ~ ' when this command began, ' ~ there ~ ': somebody has made it since, or dbt-spark '
-        ~ 'could not list the schema.' %}
+        ~ 'could not list the schema. If it is so in each run, the catalog does not list this table: '
+        ~ '`dbt run-operation sparkevolve.check` says what to do.' %}
     {% else %}
       {% set found = 'This run has dropped ' ~ target ~ ', which was '
         ~ ('a view' if dropped.is_view else 'a table of another format, with its rows') ~ ', ' ~ there
