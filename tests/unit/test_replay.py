@@ -367,7 +367,7 @@ def test_a_column_may_be_called_as_one_of_a_replay_s_own(name: str) -> None:
     outermost = query.partition("\nFROM (\n")[0]
     aliases = [fold(alias) for alias in re.findall(r" AS `([^`]+)`(?=,\n|$)", outermost)]
     assert sorted(aliases) == sorted({fold(column.name), *(set(asdict(own).values()) - {own.file})})
-    compared_by = [replay.Compared(column.name, quote(column.name), StringType())]
+    compared_by = [replay.ComparedColumn(column.name, quote(column.name), StringType())]
     rows = replay.rows_of("`t`", None, "SELECT 1", compared_by, [column.name], own, [7])
     assert f"SELECT {quote(column.name)} AS {quote(column.name)}, `_file` AS {quote(own.file)}\nFROM" in rows
     judgement = dead_letters.Judgement("`s`", {n: StringType() for n in (column.name, own.letter)}, [], {})

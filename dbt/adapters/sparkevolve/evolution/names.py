@@ -101,6 +101,12 @@ def path_text(path: Iterable[str]) -> str:
     return ".".join(quote(name) for name in path)
 
 
+def spelled(names: Iterable[str], there: Iterable[str]) -> list[str]:
+    """Return those of some names that are there, in the order and the spelling of that."""
+    wanted = set(map(fold, names))
+    return [name for name in there if fold(name) in wanted]
+
+
 def free_name(name: str, taken: Iterable[str]) -> str:
     """Return a name, or that with the first number behind it that makes it none of those that are taken."""
     others = {fold(other) for other in taken}

@@ -32,7 +32,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
     converted_schema,
     filled_paths,
 )
-from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote
+from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote, spelled
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, move_setting
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import Pad
@@ -583,15 +583,10 @@ def _judgement(
         members,
         padded if settings.row_audits else {},
         identity=identity if len(identity) == len(settings.letter_key) else (),
-        unique=_spelled(settings.unique_key, batch) if settings.merges else (),
+        unique=spelled(settings.unique_key, (f.name for f in batch.schema.fields)) if settings.merges else (),
         window=_window(schema, batch, members, settings),
         audits=settings.row_audits,
     )
-
-
-def _spelled(names: Sequence[str], batch: StagedBatch) -> list[str]:
-    wanted = set(map(fold, names))
-    return [f.name for f in batch.schema.fields if fold(f.name) in wanted]
 
 
 def _window(

@@ -26,7 +26,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, conversions
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, quote, spelled, string_literal
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import (
@@ -54,7 +54,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
-from dbt.adapters.sparkevolve.sql.replay import Compared, Own
+from dbt.adapters.sparkevolve.sql.replay import ComparedColumn, Own
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
@@ -396,7 +396,9 @@ class Replay:
             [*members, *(Member(name, (name,), Unchanged()) for name in types)],
             {},
             identity=(own.letter,),
-            unique=_spelled(self._settings.unique_key, schema) if self._settings.merges else (),
+            unique=spelled(self._settings.unique_key, (f.name for f in schema.fields))
+            if self._settings.merges
+            else (),
             # Older ones of a key are replaced by newer ones, as batches would.
             apart=(own.loaded,),
             audits=self._settings.row_audits,
@@ -538,7 +540,8 @@ class Replay:
         """Return which letters of a chunk stay for the rows of their keys, with the reason, by id."""
         if not self._is_keyed:
             return {}
-        key, own = _spelled(self._settings.unique_key, judged.schema), judged.own
+        key = spelled(self._settings.unique_key, (f.name for f in judged.schema.fields))
+        own = judged.own
         left = self._excluded(judged, chunk, key)
         if self._arguments.overwrite:
             return left
@@ -816,11 +819,6 @@ def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:
     ]
 
 
-def _spelled(names: Sequence[str], schema: Schema) -> list[str]:
-    wanted = set(map(fold, names))
-    return [f.name for f in schema.fields if fold(f.name) in wanted]
-
-
 def _snapshot_at(base: Base, ms: int) -> int | None:
     """Return the snapshot that readers saw at a time; None if there was none, or it is gone."""
     metadata = base.table.metadata
@@ -842,7 +840,7 @@ def _has(before: Schema, schema: Schema, names: Collection[str]) -> bool:
     return all(f.field_id in ids for f in schema.fields if f.name in names)
 
 
-def compared(schema: Schema, before: Schema | None = None) -> list[Compared]:
+def compared(schema: Schema, before: Schema | None = None) -> list[ComparedColumn]:
     """Return the columns of a table as its rows have them, or as they had them under an earlier schema.
 
     Args:
@@ -853,15 +851,15 @@ def compared(schema: Schema, before: Schema | None = None) -> list[Compared]:
     return [_compared_column(f, olds.get(f.field_id)) for f in schema.fields]
 
 
-def _compared_column(f: NestedField, old: NestedField | None) -> Compared:
+def _compared_column(f: NestedField, old: NestedField | None) -> ComparedColumn:
     if old is None:
         type_, default = f.field_type, f.initial_default
         value = "NULL"
         if default is not None and isinstance(type_, PrimitiveType):
             value = DefaultValue(type_, default).sql
-        return Compared(f.name, f"CAST({value} AS {spark_type(type_)})", type_)
+        return ComparedColumn(f.name, f"CAST({value} AS {spark_type(type_)})", type_)
     value = quote(old.name)
     if is_widening(old.field_type, f.field_type):
         # As what is read now: 1.1 of single precision is another number in double precision.
-        return Compared(f.name, f"CAST({value} AS {spark_type(f.field_type)})", f.field_type)
-    return Compared(f.name, value, old.field_type)
+        return ComparedColumn(f.name, f"CAST({value} AS {spark_type(f.field_type)})", f.field_type)
+    return ComparedColumn(f.name, value, old.field_type)

@@ -457,7 +457,7 @@ def check_condition(letters: str, condition: str) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedColumn:
     """A column by which rows of a table are compared with those that it had before.
 
     Attributes:
@@ -475,7 +475,7 @@ def rows_of(
     relation: str,
     snapshot_id: int | None,
     judged: str,
-    columns: Sequence[Compared],
+    columns: Sequence[ComparedColumn],
     key: Sequence[str],
     own: Own,
     added_by: Collection[int] = (),
