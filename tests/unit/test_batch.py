@@ -231,6 +231,14 @@ def test_half_a_character_leaves_the_bounds_unknown() -> None:
     assert bounds_of(StringType(), data_file(b"", "é".encode())) == ("", "é")
 
 
+@pytest.mark.parametrize("bound", ["\ufffd", "a\ufffdb", "aaaaaaaaaaaaaaa\ufffe"])
+def test_bounds_of_a_text_that_is_no_utf_8_are_none(bound: str) -> None:
+    """Iceberg has U+FFFD there: X'C3' is less than that, and X'FF' is greater."""
+    assert bounds_of(StringType(), data_file(bound.encode(), b"\xf0\x90\x80\x80")) is None
+    assert bounds_of(StringType(), data_file(b"A", bound.encode())) is None
+    assert bounds_of(StringType(), data_file(b"A", b"Z"), data_file(b"A", bound.encode())) is None
+
+
 @pytest.mark.parametrize(("low", "high"), [(None, b"z"), (b"a", None), (None, None)])
 def test_one_missing_bound_leaves_both_unknown(low: bytes | None, high: bytes | None) -> None:
     assert bounds_of(StringType(), data_file(low, high)) is None
@@ -246,7 +254,7 @@ def test_only_data_files_hold_rows() -> None:
 _VALUES: dict[IcebergType, st.SearchStrategy[Any]] = {
     IntegerType(): st.integers(-(2**31), 2**31 - 1),
     LongType(): st.integers(-(2**63), 2**63 - 1),
-    StringType(): st.text(max_size=8),
+    StringType(): st.text(st.characters(codec="utf-8", exclude_characters="\ufffd\ufffe"), max_size=8),
     DecimalType(10, 2): st.decimals(min_value=-99999999, max_value=99999999, places=2),
     DateType(): st.dates(),
     TimestampType(): st.datetimes(),

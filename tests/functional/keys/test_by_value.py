@@ -117,3 +117,16 @@ def test_numbers_are_compared_as_they_are_stored(scenario: Scenario) -> None:
     scenario.run()
     found = {name: [(str(r["id"]), r["v"]) for r in read(scenario, name)] for name in cases}
     assert found == {name: [(str(i), v) for i, v in rows] for name, (_, _, rows) in cases.items()}
+
+
+def test_a_key_that_is_no_utf_8_is_replaced(scenario: Scenario) -> None:
+    """What Iceberg has as the bounds of such keys is greater or less than they are."""
+    keys = "select cast(k as string) as id, {v} as v from values (X'C3'), (X'61FF'), (X'FF') as r(k)"
+    strategies = {"replaced": "delete+insert", "merged": "merge"}
+    for v in (1, 2):
+        for name, strategy in strategies.items():
+            scenario.model(keys.format(v=v), name, incremental_strategy=strategy)
+        scenario.run()
+    for name in strategies:
+        rows = scenario.sql(f"select hex(id), v from {scenario.relation(name)} order by 1")
+        assert rows == [("61FF", 2), ("C3", 2), ("FF", 2)], name

@@ -1,5 +1,6 @@
 """What the catalog knows of a staged batch without reading its rows."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -36,6 +37,9 @@ _PLAIN_VALUES: dict[type, Callable[[Any], Any]] = {
     TimestampType: micros_to_timestamp,
     TimestamptzType: micros_to_timestamptz,
 }
+# What Iceberg has in a bound for a text that is no UTF-8, which is less or greater than that, and what it may
+# have where it cuts one off.
+_NOT_UTF8 = re.compile("[\ufffd\ufffe]")
 
 
 class StagedBatch:
@@ -114,4 +118,6 @@ def _bounds(field: NestedField, files: Sequence[DataFile]) -> tuple[Any, Any] | 
             highs.append(convert(from_bytes(field.field_type, high)))
         except (OverflowError, ValueError):
             return None  # a year that Python's calendar does not have, or half a character
+        if any(isinstance(bound, str) and _NOT_UTF8.search(bound) for bound in (lows[-1], highs[-1])):
+            return None
     return (min(lows), max(highs)) if lows else None
