@@ -185,3 +185,33 @@ def test_a_name_in_another_catalog_is_another_one() -> None:
     )
     check(TARGET, SimpleNamespace(sets_aside=True, dead_letter_suffix="_dlt"))
     assert told == [{"model.shop.lake": ["s", "t_dlt"]}]
+
+
+def test_the_payload_has_the_bytes_of_texts_that_are_no_utf_8() -> None:
+    nested = StructType(NestedField(3, "n", INT), NestedField(4, "s", ListType(5, TEXT)))
+    types: dict[str, IcebergType] = {"id": INT, "a": TEXT, "b": nested, "m": MapType(6, TEXT, 7, INT)}
+    members = [Member(name, (name,), Unchanged(), not_null=name == "a") for name in types]
+    judged = Judgement("j", types, members, {"sparkevolve_NOT_utf8": "1"}, ["id"]).judged()
+    row = f"{TARGET_ALIAS}.`sparkevolve_row`"
+
+    def lost(text: str) -> str:
+        return f"NOT {text} <=> decode(encode({text}, 'UTF-16BE'), 'UTF-16BE')"
+
+    listed = f"transform({row}.`b`.`s`, value_0 -> {encoded('value_0')})"
+    struct = f"IF({row}.`b` IS NULL, NULL, named_struct('n', {row}.`b`.`n`, 's', {listed}))"
+    entries = f"map_entries({row}.`m`)"
+    pair = f"named_struct('key', {encoded('value_0.key')}, 'value', value_0.value)"
+    texts = (
+        f"named_struct('a', CASE WHEN {lost(f'{row}.`a`')} THEN {encoded(f'{row}.`a`')} END, "
+        f"'b', CASE WHEN (exists({row}.`b`.`s`, value_0 -> {lost('value_0')})) THEN {struct} END, "
+        f"'m', CASE WHEN exists({entries}, value_0 -> ({lost('value_0.key')})) THEN "
+        f"transform({entries}, value_0 -> {pair}) END)"
+    )
+    assert f"'lost', to_json({texts}, map('ignoreNullFields', 'true')))), row -> CASE row.lost " in judged
+    # Beside a column of this name.
+    assert (
+        """concat(left(row.json, length(row.json) - 1), ',"sparkevolve_not_utf82":', row.lost, '}')"""
+        in judged
+    )
+    only = Judgement("j", {"id": INT}, members[:1], {}, ["id"]).judged()
+    assert "decode(" not in only

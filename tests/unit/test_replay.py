@@ -270,6 +270,30 @@ def test_values_by_names_that_have_expired_keep_a_letter() -> None:
     assert f", {string_literal(reason)})" in case.partition(" WHEN ")[0]
 
 
+def test_a_letter_without_all_texts_of_its_row_stays() -> None:
+    """Before anything is said of a value for which there is no column."""
+    column = replay.Column("sparkevolve_NOT_utf8", IntegerType(), ("sparkevolve_NOT_utf8",))
+    for columns, member in (([], "sparkevolve_not_utf8"), ([column], "sparkevolve_not_utf82")):
+        query = replay.read_back(
+            "d",
+            [replay.Column("id", IntegerType(), ("id",)), *columns],
+            key=[],
+            model="t",
+            conditions=[],
+            limit=None,
+            newest_only=False,
+            known_only=True,
+            own=replay.Own(),
+            former={},
+        )
+        text = payloads.value_of(
+            "map_entries(`sparkevolve_letter_values`)", lambda key, member=member: f"{key} = '{member}'"
+        )
+        reason, _, rest = query.partition(f" WHEN {text} IS NOT NULL THEN concat(")[2].partition(" WHEN ")
+        assert f"take `{member}` out, which has the bytes in Base64')" in reason
+        assert "': not in the table')" in rest
+
+
 def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
     """By field ids, and with what is read where they have no value; a NULL is like no field."""
     before = Schema(
@@ -297,7 +321,8 @@ def test_rows_of_before_are_compared_as_what_is_read_of_them_now() -> None:
     assert [(c.name, c.value) for c in compared(now)] == [(f.name, f"`{f.name}`") for f in now.fields]
     assert replay.rows_of("`t`", 7, "SELECT 1", compared(now, before)[:2], ["id"], replay.Own()) == (
         "SELECT `new`.`sparkevolve_letter` AS `letter`, to_json(named_struct('id', `old`.`id`, 'amount', "
-        "`old`.`amount`), map('ignoreNullFields', 'true')) AS `row`\nFROM (\nSELECT 1\n) AS `new`\nJOIN (\n"
+        "translate(base64(CAST(`old`.`amount` AS binary)), CAST(X'0d0a' AS string), '')), "
+        "map('ignoreNullFields', 'true')) AS `row`\nFROM (\nSELECT 1\n) AS `new`\nJOIN (\n"
         "SELECT CAST(`id` AS bigint) AS `id`, `n` AS `amount`\nFROM `t` VERSION AS OF 7\n) AS `old` "
         "ON `old`.`id` <=> `new`.`id`"
     )

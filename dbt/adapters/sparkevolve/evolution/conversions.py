@@ -75,6 +75,14 @@ def _when(condition: str, value: str) -> str:
     return f"CASE WHEN {condition} THEN {value} END"
 
 
+def is_utf8(value: str) -> str:
+    """Return the condition that a text is UTF-8, or NULL: any bytes can be cast to a text.
+
+    What is none becomes U+FFFD wherever a text leaves Spark's own memory, as it does here.
+    """
+    return f"{value} <=> decode(encode({value}, 'UTF-16BE'), 'UTF-16BE')"
+
+
 def lossless(value: str, source: IcebergType, target: IcebergType) -> str | None:
     """Return the SQL of a value as another type, NULL where it would not be the same value; None if never.
 

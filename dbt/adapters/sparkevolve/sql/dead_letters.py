@@ -16,12 +16,14 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from dbt.adapters.sparkevolve.evolution.conversions import Member, Whole, date_text, instant_text
-from dbt.adapters.sparkevolve.evolution.names import fold, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.conversions import Member, Whole, date_text, instant_text, is_utf8
+from dbt.adapters.sparkevolve.evolution.names import fold, free_name, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed
 
 # Of a batch that has been judged: a row's id as a letter, NULL in a good row; its payload, and its reasons.
 ID, PAYLOAD, REASONS = "sparkevolve_letter_id", "sparkevolve_letter_payload", "sparkevolve_letter_reasons"
+# Of the JSON of a row: its columns with a text that is no UTF-8, which JSON does not have, in Base64.
+NOT_UTF8 = "sparkevolve_not_utf8"
 _ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
 # Of a text in JSON Spark reads no more characters.
 _LONGEST_READ = 20_000_000
@@ -123,7 +125,7 @@ class Judgement:
         items = [
             *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.types),
             f"CASE WHEN {is_bad} THEN {id_} END AS {quote(self._name(ID))}",
-            f"CASE WHEN {is_bad} THEN {encoded(json)} END AS {quote(self._name(PAYLOAD))}",
+            f"CASE WHEN {is_bad} THEN {encoded(self._whole(row, json))} END AS {quote(self._name(PAYLOAD))}",
             quote(self._name(REASONS)),
         ]
         return "SELECT\n  " + ",\n  ".join(items) + f"\nFROM (\n{self._judged()}\n) AS {TARGET_ALIAS}"
@@ -162,6 +164,22 @@ class Judgement:
             many = _reasons([(f"the unique_key {shown} is in several rows of the batch", repeated)])
             reasons = f"concat({many}, {reasons})"
         return f"SELECT *, {reasons} AS {quote(self._name(REASONS))}\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
+
+    def _whole(self, row: str, json: str) -> str:
+        """Return the SQL of a row's JSON, and in it the bytes of the texts of columns that are no UTF-8."""
+        fields = [
+            f"{string_literal(name)}, CASE WHEN {is_not_utf8} THEN {_in_json(value, as_bytes(type_), 0)} END"
+            for name, type_ in self._types_in_json.items()
+            for value in [f"{row}.{quote(name)}"]
+            if (is_not_utf8 := _has_not_utf8(value, type_, 0))
+        ]
+        if not fields:
+            return json
+        lost = f"to_json(named_struct({', '.join(fields)}), {_NO_NULLS})"
+        name = string_literal(f',"{free_name(NOT_UTF8, (*self.types, *self.padded))}":')
+        both = f"concat(left(row.json, length(row.json) - 1), {name}, row.lost, '}}')"
+        whole = f"CASE row.lost WHEN '{{}}' THEN row.json ELSE {both} END"
+        return f"transform(array(named_struct('json', {json}, 'lost', {lost})), row -> {whole})[0]"
 
     @property
     def _types_in_json(self) -> dict[str, IcebergType]:
@@ -277,6 +295,40 @@ def _in_json(value: str, type_: IcebergType, depth: int) -> str:
     key = _in_json(f"{inner}.key", type_.key_type, depth + 1)
     entry = _in_json(f"{inner}.value", type_.value_type, depth + 1)
     return f"transform(map_entries({value}), {inner} -> named_struct('key', {key}, 'value', {entry}))"
+
+
+def _has_not_utf8(value: str, type_: IcebergType, depth: int) -> str | None:
+    """Return the condition that a value is or has a text that is no UTF-8; None if no text can be in it."""
+    if isinstance(type_, StringType):
+        return f"NOT {is_utf8(value)}"
+    item = f"value_{depth}"
+    if isinstance(type_, StructType):
+        parts = [_has_not_utf8(f"{value}.{quote(f.name)}", f.field_type, depth) for f in type_.fields]
+        return " OR ".join(f"({part})" for part in parts if part) or None
+    if isinstance(type_, ListType):
+        inside = _has_not_utf8(item, type_.element_type, depth + 1)
+        return inside and f"exists({value}, {item} -> {inside})"
+    if isinstance(type_, MapType):
+        sides = {"key": type_.key_type, "value": type_.value_type}
+        parts = [_has_not_utf8(f"{item}.{side}", of, depth + 1) for side, of in sides.items()]
+        inside = " OR ".join(f"({part})" for part in parts if part)
+        return f"exists(map_entries({value}), {item} -> {inside})" if inside else None
+    return None
+
+
+def as_bytes(type_: IcebergType) -> IcebergType:
+    """Return a type with bytes in place of texts: JSON has none that is no UTF-8."""
+    if isinstance(type_, StringType):
+        return BinaryType()
+    if isinstance(type_, StructType):
+        fields = (f.model_copy(update={"field_type": as_bytes(f.field_type)}) for f in type_.fields)
+        return StructType(*fields)
+    if isinstance(type_, ListType):
+        return ListType(type_.element_id, as_bytes(type_.element_type), element_required=False)
+    if isinstance(type_, MapType):
+        key, value = as_bytes(type_.key_type), as_bytes(type_.value_type)
+        return MapType(type_.key_id, key, type_.value_id, value, value_required=False)
+    return type_
 
 
 def _is_other_in_json(type_: IcebergType) -> bool:

@@ -16,7 +16,7 @@ from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import free_name, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type, type_text
 from dbt.adapters.sparkevolve.sql import payloads
-from dbt.adapters.sparkevolve.sql.dead_letters import to_json
+from dbt.adapters.sparkevolve.sql.dead_letters import NOT_UTF8, as_bytes, to_json
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed, unmet
 from dbt.adapters.sparkevolve.sql.payloads import ALWAYS, Naming, read_as
 
@@ -314,6 +314,7 @@ def read_back(
     cases = [("'the payload is no JSON object in Base64'", f"{quote(_VALUES)} IS NULL")]
     if newest_only:
         cases.append((string_literal(NEWER_LETTER), f"{quote(_NEWEST)} > `loadedAt`"))
+    cases.append(_not_utf8(free_name(NOT_UTF8, [column.name for column in columns])))
     # As NULL it would replace all rows that have no key.
     cases += [(string_literal(_lacks_key(column)), column.is_absent) for column in key]
     if key:
@@ -428,6 +429,23 @@ def _lacks_key(column: Column) -> str:
     return f"{reason}; if its value by that name is meant, set the letter's `loadedAt` to a later time"
 
 
+def _not_utf8(member: str) -> tuple[str, str]:
+    """Return the SQL of why a letter stays that lacks a text of its row, and the condition of that.
+
+    Args:
+        member: what of its JSON says so.
+    """
+    lost = payloads.value_of(
+        f"map_entries({quote(_VALUES)})", lambda key: f"{key} = {string_literal(member)}"
+    )
+    names = f"array_join(transform(json_object_keys({lost}), name -> {payloads.path_of('name')}), ', ')"
+    reason = (
+        ": a text was no UTF-8, which JSON does not have, and is not in the payload as it was: put into that "
+        f"what it is to be, and take `{member}` out, which has the bytes in Base64"
+    )
+    return f"concat(coalesce({names}, ''), {string_literal(reason)})", f"{lost} IS NOT NULL"
+
+
 def _renamed(lists: Sequence[str], names: Mapping[str, str]) -> tuple[str, str]:
     """Return the SQL of why a letter has values that may be other fields', and the condition of that.
 
@@ -497,7 +515,7 @@ def rows_of(
     """
     at = "" if snapshot_id is None else f" VERSION AS OF {snapshot_id}"
     items = ", ".join(f"{column.value} AS {quote(column.name)}" for column in columns)
-    row = to_json("`old`", {column.name: column.type for column in columns}, has_nulls=False)
+    row = to_json("`old`", {column.name: as_bytes(column.type) for column in columns}, has_nulls=False)
     same = " AND ".join(f"`old`.{quote(name)} <=> `new`.{quote(name)}" for name in key)
     if added_by:
         items = f"{items}, `_file` AS {quote(own.file)}"
