@@ -350,6 +350,8 @@ def test_batches_go_by_partitions_then_by_the_key_then_there_is_one(tmp_path: Pa
 def test_a_bound_of_single_precision_is_the_same_value_in_a_double() -> None:
     part = sql.KeyPart("x", FloatType(), "x")
     assert part.text("v") == "CAST(CAST(v AS DOUBLE) AS STRING)"
+    text = sql.KeyPart("x", StringType(), "x").text("v")
+    assert text.startswith("IF(v <=> decode(encode(v, 'UTF-16BE'), 'UTF-16BE'), v, raise_error(")
     # What Spark makes of the nearest float of 0.1.
     text = "0.10000000149011612"
     assert (part.literal(text), part.shown(text)) == (f"CAST('{text}' AS float)", "0.1")

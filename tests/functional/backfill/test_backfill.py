@@ -181,6 +181,26 @@ def amounts_plus(*ids: int) -> dict[int, Decimal]:
     return {n: Decimal(f"{n}.50") + (100 if n in ids else 0) for n in range(1, 6)}
 
 
+def test_a_key_that_is_no_utf_8_is_refused(scenario: Scenario) -> None:
+    """Its text is another one, and a batch up to that would leave rows out."""
+    keys = "values (X'61'), (X'C3'), (X'FF'), (cast(null as binary)) as r(k)"
+    scenario.model(f"select cast(k as string) as id, cast(null as int) as n from {keys}")
+    scenario.run()
+    given = {"column": "n", "value": "length(id)", "rows_per_batch": 1}
+    # PyIceberg reads no such text.
+    before = scenario.table().metadata_location
+    run = backfill(scenario, **given)
+    assert not run.success, scenario.sql(f"select hex(id), n from {scenario.relation()}")
+    assert (
+        "a text in id is no UTF-8, so rows cannot be put in an order by it: leave such rows out by `where`, "
+        "or name other columns in `batch_by`"
+    ) in run.log
+    assert scenario.table().metadata_location == before
+    filled(scenario, **given, where="id is null or id = 'a'")
+    rows = scenario.sql(f"select hex(id), n from {scenario.relation()} order by 1")
+    assert rows == [(None, None), ("61", 1), ("C3", None), ("FF", None)]
+
+
 def test_what_other_writers_commit_meanwhile_stays(scenario: Scenario, intrude: Intrude) -> None:
     scenario.model(ORDERS, commit_retries=1)
     scenario.run()

@@ -27,7 +27,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.backfills import Bound
-from dbt.adapters.sparkevolve.evolution.conversions import lossless
+from dbt.adapters.sparkevolve.evolution.conversions import is_utf8, lossless
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS, enclosed
@@ -113,7 +113,17 @@ class KeyPart:
         elif isinstance(self.type, FloatType):
             # The column may become a double, in which 0.1 is another value.
             value = f"CAST({value} AS DOUBLE)"
+        elif isinstance(self.type, StringType):
+            return f"IF({is_utf8(value)}, {value}, raise_error({string_literal(self._no_utf8)}))"
         return f"CAST({value} AS STRING)"
+
+    @property
+    def _no_utf8(self) -> str:
+        # As a bound it would be another text, and rows of later batches before it, or of none.
+        return (
+            f"a text in {self.label} is no UTF-8, so rows cannot be put in an order by it: leave such rows "
+            "out by `where`, or name other columns in `batch_by`"
+        )
 
     def literal(self, text: str) -> str:
         """Return the value of a text that ``text`` has made, as SQL."""
