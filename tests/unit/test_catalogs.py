@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.errors import (
     FreshnessError,
     ProfileError,
     SameTableError,
+    StatementError,
 )
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
@@ -374,7 +375,7 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off(
     put_off = SchemasPutOff("lake")
     schema, same, other = (SparkEvolveRelation.create("away", name) for name in ("db", "db", "failures"))
     for put in (schema, same, other, None):
-        with put_off.outages(put):
+        with put_off.failures("away", put):
             fail("away")
     failures = SparkEvolveRelation.create("away", "failures", "no_gaps")
     made: list[Any] = []
@@ -398,14 +399,47 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off(
         SparkEvolveRelation.create("away", "`a`.b", "t"),
     )
     for put in (schema, nested):
-        with put_off.outages(put):
+        with put_off.failures("away", put):
             fail("away")
     put_off.make(stores, SparkEvolveRelation.create("away", "a", "t"), made.append)
     put_off.make(stores, quoted, made.append)
     put_off.make(stores, relation("away"), made.append)
     assert made == [other, schema, nested, schema]
-    with pytest.raises(CatalogUnavailableError), put_off.outages(schema):
+    with pytest.raises(CatalogUnavailableError), put_off.failures("away", schema):
         fail("lake")
+
+
+def test_what_spark_cannot_do_in_a_further_catalog_is_put_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("dbt.adapters.sparkevolve.put_off.warn_of_rest", told.append)
+    put_off = SchemasPutOff("lake")
+    schemas = [SparkEvolveRelation.create(catalog, "db") for catalog in ("odd", "odd", "denied")]
+
+    def refuse(text: str) -> None:
+        raise StatementError(text, "show databases")
+
+    with put_off.failures("odd"):
+        refuse("[CATALOG_NOT_FOUND] The catalog `odd` not found. ")
+    for schema in schemas:
+        with put_off.failures(str(schema.database), schema):
+            refuse("not for you")
+    assert told == [
+        "Spark could not list the schemas of the catalog `odd`: [CATALOG_NOT_FOUND] The catalog `odd` not "
+        "found. What is built in it, or reads from it, fails.",
+        "Spark could not make `denied`.`db`: not for you. What is built in it, or reads from it, fails.",
+    ]
+    made: list[Any] = []
+    stores = data_test(stores=True)
+    put_off.make(stores, relation("lake"), made.append)
+    with pytest.raises(StatementError, match="still not for you"):
+        put_off.make(stores, relation("denied"), lambda _: refuse("still not for you"))
+    put_off.make(stores, relation("odd"), made.append)
+    assert made == [schemas[0]]
+    # Without the profile's own there is no run, nor is anything else put off.
+    with pytest.raises(StatementError, match="not even here"), put_off.failures("lake"):
+        refuse("not even here")
+    with pytest.raises(RuntimeError, match="a fault"), put_off.failures("odd", schemas[0]):
+        raise RuntimeError("a fault")
 
 
 def fail(catalog: str) -> None:

@@ -170,6 +170,7 @@ class SparkEvolveAdapter(SparkAdapter):
         Raises:
             ForeignCatalogError: the node would be built in a catalog in which it cannot be.
             CatalogUnavailableError: its catalog was away when the run began, and still is.
+            StatementError: Spark could not make its schema then, and still cannot.
             ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
             SettingsConflictError: settings contradict each other.
             ModelSettingsError: there is more than one of these.
@@ -455,7 +456,7 @@ class SparkEvolveAdapter(SparkAdapter):
     def list_schemas(self, database: str | None) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
 
-        Of a catalog that is away there are none: only the nodes in it fail.
+        Of a further one that is away, or that Spark cannot list, there are none: only the nodes in it fail.
 
         Raises:
             ForeignCatalogError: the name is that of a catalog of the profile in other letters.
@@ -465,9 +466,10 @@ class SparkEvolveAdapter(SparkAdapter):
         self.catalogs.check_name(database)
         listing.check_places(listing.built_nodes(self.get_macro_resolver()), self.catalogs)
         found: list[str] = []
-        with self._put_off.outages():
+        named = database and database.strip("`")
+        with self._put_off.failures(self.catalogs.name_of(named)):
             found += super().list_schemas(database)  # type: ignore[arg-type]
-            self._new_schemas.note_listed(database and database.strip("`"), found)
+            self._new_schemas.note_listed(named, found)
         return found
 
     def list_relations(self, database: str | None, schema: str) -> list[BaseRelation]:
@@ -505,12 +507,13 @@ class SparkEvolveAdapter(SparkAdapter):
     def create_schema(self, relation: BaseRelation) -> None:
         """Make a schema, and those that it lies in, unless they are there.
 
-        If its catalog is away, that is put off until the first node in it begins.
+        In a further catalog that is away, or where Spark refuses it, that is put off until the first node in
+        it begins.
 
         Raises:
             SchemaNameError: its name does not say where it is to be.
         """
-        with self._put_off.outages(relation):
+        with self._put_off.failures(self.catalogs.name_of(relation.database), relation):
             self._make_schema(relation)
 
     def _make_schema(self, relation: BaseRelation) -> None:

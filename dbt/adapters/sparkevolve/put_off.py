@@ -1,4 +1,4 @@
-"""Schemas that could not be made as a run began, since their catalog was away: only the nodes in it fail."""
+"""Schemas that could not be made as a run began, as of a catalog that was away: their nodes alone fail."""
 
 import threading
 from collections.abc import Callable, Generator
@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, StatementError
 from dbt.adapters.sparkevolve.relation import namespace
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
@@ -28,26 +28,38 @@ class SchemasPutOff:
         self._said: set[str] = set()
 
     @contextmanager
-    def outages(self, schema: BaseRelation | None = None) -> Generator[None, None, None]:
-        """Go on without a further catalog that is away.
+    def failures(self, catalog: str, schema: BaseRelation | None = None) -> Generator[None, None, None]:
+        """Go on without a further catalog that is away, or that Spark cannot work with.
 
         Args:
-            schema: what is made, and is put off then; None for a question.
+            catalog: its name.
+            schema: what is made in it, and is put off then; None for the question which ones it has.
 
         Raises:
             CatalogUnavailableError: the profile's own catalog is away.
+            StatementError: Spark cannot work with that one.
         """
         try:
             yield
         except CatalogUnavailableError as exc:
             if exc.catalog == self._own:
                 raise
-            with self._lock:
-                if schema is not None and schema not in self._schemas:
-                    self._schemas.append(schema)
-                if exc.catalog not in self._said:
-                    self._said.add(exc.catalog)
-                    warn_of_rest(f"{exc.msg} What is built in it, or reads from it, fails.")
+            self._go_on(schema, exc.catalog, exc.msg)
+        except StatementError as exc:
+            if catalog == self._own:
+                raise
+            failed = f"list the schemas of the catalog `{catalog}`" if schema is None else f"make {schema}"
+            said = str(exc.msg).strip().rstrip(".")
+            self._go_on(schema, catalog, f"Spark could not {failed}: {said}.")
+
+    def _go_on(self, schema: BaseRelation | None, catalog: str, text: str) -> None:
+        with self._lock:
+            if schema is not None and schema not in self._schemas:
+                self._schemas.append(schema)
+            # Once of a catalog: what cannot be listed cannot be made either.
+            if catalog not in self._said:
+                self._said.add(catalog)
+                warn_of_rest(f"{text} What is built in it, or reads from it, fails.")
 
     def make(self, node: Any, relation: BaseRelation, make: Callable[[BaseRelation], None]) -> None:
         """Make the schema of a node if it was put off: those that it lies in are made with it.
@@ -61,6 +73,7 @@ class SchemasPutOff:
 
         Raises:
             CatalogUnavailableError: their catalog is still away.
+            StatementError: Spark still cannot make it.
         """
         if not node.is_relational:
             return

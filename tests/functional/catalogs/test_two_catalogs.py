@@ -342,6 +342,34 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
     assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in debug.log
 
 
+def test_only_what_is_in_a_catalog_that_spark_cannot_open_fails(
+    project: Project, profile_target: dict[str, Any], scenario_factory: Callable[..., Scenario], method: str
+) -> None:
+    """PyIceberg can, so that it is not away; and of one that is not stated Spark alone knows."""
+    if method != "session":
+        pytest.skip("the server's operator sets up its catalogs")
+    odd = {**profile_target["catalog_properties"], "warehouse": f"file://{project.scenario.folder}/odd"}
+    config = {**profile_target["spark_config"], "spark.sql.catalog.odd.type": "none such"}
+    scenario = scenario_factory(catalogs={"odd": odd}, spark_config=config)
+    for name, database in (("here", "lake"), ("there", "odd"), ("unknown", "nowhere")):
+        scenario.model("select 1 as id", name=name, database=database, materialized="table", unique_key=None)
+    scenario.model("select id from {{ ref('there') }}", name="reads_it")
+    run = scenario.dbt("run")
+    found = {node.node.name: str(node.status) for node in run.result.result}
+    assert found == {"here": "success", "there": "error", "unknown": "error", "reads_it": "skipped"}
+    assert scenario.rows("here") == [(1,)]
+    for name, text in (("there", "none such"), ("unknown", "nowhere")):
+        assert text in run.said[name]
+    warned = [text for text in run.warnings if "What is built in it, or reads from it, fails." in text]
+    assert [text.partition(":")[0] for text in sorted(warned)] == [
+        "Spark could not list the schemas of the catalog `nowhere`",
+        "Spark could not list the schemas of the catalog `odd`",
+    ]
+    # What nobody needs is not asked.
+    run = scenario.run("--select", "here")
+    assert (run.success, run.warnings) == (True, [])
+
+
 def ages_and_docs(scenario: Scenario) -> None:
     """Ask for the age of each source and for the docs, of which only those of `away` are missing."""
     run = scenario.dbt("source", "freshness")
