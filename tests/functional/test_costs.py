@@ -4,7 +4,9 @@ import re
 from collections import Counter
 
 import pytest
+from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy import text
 
 from tests.functional.harness import PRESERVE, Run, Scenario
 
@@ -89,6 +91,58 @@ def test_each_table_is_loaded_as_often_as_a_run_needs_it(
     scenario.fail()
     assert Counter(loaded) == {"target": 1}
     assert scenario.rows() == [(1, "d", 3)]
+
+
+def test_a_large_schema_costs_what_a_small_one_does(
+    scenario: Scenario, lake: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many statements, and as many loads of tables, whatever else the schema has."""
+    if not isinstance(lake, SqlCatalog):
+        pytest.skip("others keep their tables elsewhere")
+    loaded: list[str] = []
+    load_table = SqlCatalog.load_table
+
+    def counted(self: SqlCatalog, identifier: tuple[str, ...]) -> object:
+        loaded.append("staged" if "__dbt_tmp" in identifier[-1] else identifier[-1])
+        return load_table(self, identifier)
+
+    scenario.model("select 1 as id, 0 as v")
+    scenario.model("select id from {{ ref('t') }}", "seen", materialized="view", unique_key=None)
+    scenario.run()
+    monkeypatch.setattr(SqlCatalog, "load_table", counted)
+    of_others = {"schema": scenario.schema}
+    costs = []
+    for number, others in enumerate((10, 500)):
+        scenario.model(f"select 1 as id, {number} as v")
+        with lake.engine.begin() as database:
+            # Names of one table, which nobody reads: to make each through Iceberg takes a minute.
+            database.execute(
+                text(
+                    "insert into iceberg_tables select catalog_name, table_namespace, 'other_' || n, "
+                    "metadata_location, null, iceberg_type from iceberg_tables, (with recursive numbers(n) "
+                    f"as (select {number * 10} union all select n + 1 from numbers where n + 1 < {others}) "
+                    "select n from numbers) where table_namespace = :schema and table_name = 't'"
+                ),
+                of_others,
+            )
+        assert len(scenario.tables()) == others + 1
+        for command in (("run", "--select", "t"), ("docs", "generate", "--select", "t", "seen")):
+            run = scenario.dbt(*command)
+            assert run.success, run.message
+            sent = Counter(word.lower() for word in re.findall(STATEMENT, run.log))
+            costs.append((sent, len(re.findall(r"(?m)^On \S+: /\*", run.log)), Counter(loaded)))
+            loaded.clear()
+    with lake.engine.begin() as database:
+        database.execute(
+            text("delete from iceberg_tables where table_namespace = :schema and table_name like 'other%'"),
+            of_others,
+        )
+    assert costs[:2] == costs[2:]
+    (_, _, by_run), (shown, _, by_docs) = costs[:2]
+    assert by_run == {"t": 4, "staged": 2}
+    assert by_docs == {"t": 1}
+    assert shown["show"] == 2
+    assert scenario.rows() == [(1, 1)]
 
 
 def test_fail_costs_no_statement_that_another_mode_does_not(scenario: Scenario) -> None:
