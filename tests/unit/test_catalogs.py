@@ -18,6 +18,7 @@ from dbt.adapters.sparkevolve.errors import (
     CatalogUnavailableError,
     ForeignCatalogError,
     FreshnessError,
+    NoSuchCatalogError,
     ProfileError,
     SameTableError,
     StatementError,
@@ -25,7 +26,7 @@ from dbt.adapters.sparkevolve.errors import (
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
-from dbt.adapters.sparkevolve.listing import built_nodes, check_places
+from dbt.adapters.sparkevolve.listing import Listing, built_nodes, check_places
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
@@ -440,6 +441,69 @@ def test_what_spark_cannot_do_in_a_further_catalog_is_put_off(monkeypatch: pytes
         refuse("not even here")
     with pytest.raises(RuntimeError, match="a fault"), put_off.failures("odd", schemas[0]):
         raise RuntimeError("a fault")
+
+
+class Settings:
+    """Spark, of which nothing but settings is asked."""
+
+    def __init__(self, **known: str) -> None:
+        self.known = {f"`spark.sql.catalog.{name}`": value for name, value in known.items()}
+        self.asked: list[str] = []
+
+    def setting(self, name: str) -> str | None:
+        self.asked.append(name)
+        if name == "`spark.sql.catalog.secret`":
+            raise StatementError("not for you", f"SET {name}")
+        return self.known.get(name)
+
+
+def test_a_catalog_that_spark_lacks_is_no_schema_of_another(
+    catalogs: Catalogs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under its name Spark builds in the catalog that is current."""
+    spark = Settings(third="org.apache.iceberg.spark.SparkCatalog", other="o")
+    in_server = Listing(catalogs, spark)  # type: ignore[arg-type]
+    for name in (None, "lake", "spark_catalog", "third", "third", "other", "secret"):
+        in_server.check_catalog(name)
+    # Each once, and those that are always there never.
+    asked = ["third", "other", "secret"]
+    assert spark.asked == [f"`spark.sql.catalog.{name}`" for name in asked]
+    for name, remedy in (
+        (
+            "nowhere",
+            "Correct `database` (or a snapshot's `target_database`, or what your macro "
+            "`generate_database_name` returns), or state the catalog under `catalogs:` in the profile.",
+        ),
+        (
+            "away",
+            "The profile states it: have the server's operator set it up, or set it in "
+            "`server_side_parameters`.",
+        ),
+    ):
+        with pytest.raises(NoSuchCatalogError) as raised:
+            in_server.check_catalog(name)
+        assert raised.value.msg == (
+            f"Spark has no catalog `{name}`, since `spark.sql.catalog.{name}` is not set: it would take the "
+            "name for a schema's, and build in the catalog that is current. "
+            f"{remedy} Nothing was built."
+        )
+    # In a session, the adapter has set up those that are stated.
+    of_session = Listing(catalogs, spark, catalogs.names)  # type: ignore[arg-type]
+    of_session.check_catalog("away")
+    told: list[str] = []
+    monkeypatch.setattr("dbt.adapters.sparkevolve.put_off.warn_of_rest", told.append)
+    put_off = SchemasPutOff("lake")
+    schema = SparkEvolveRelation.create("nowhere", "db")
+    for put in (None, schema):
+        with put_off.failures("nowhere", put):
+            in_server.check_catalog("nowhere")
+    assert [text[-58:] for text in told] == [
+        "Nothing was built. What is built in it, or reads from it, fails."[-58:]
+    ]
+    with pytest.raises(NoSuchCatalogError):
+        put_off.make(
+            data_test(stores=True), relation("nowhere"), lambda s: in_server.check_catalog(s.database)
+        )
 
 
 def fail(catalog: str) -> None:

@@ -236,6 +236,31 @@ class ForeignCatalogError(SparkEvolveError):
         self.stated = tuple(stated)
 
 
+class NoSuchCatalogError(SparkEvolveError):
+    """A catalog that Spark does not have, under whose name it would look for a schema of another one.
+
+    Attributes:
+        catalog: its name.
+        is_stated: whether the profile states it.
+    """
+
+    def __init__(self, catalog: str, *, is_stated: bool) -> None:
+        remedy = (
+            "The profile states it: have the server's operator set it up, or set it in "
+            "`server_side_parameters`."
+            if is_stated
+            else "Correct `database` (or a snapshot's `target_database`, or what your macro "
+            "`generate_database_name` returns), or state the catalog under `catalogs:` in the profile."
+        )
+        super().__init__(
+            f"Spark has no catalog `{catalog}`, since `spark.sql.catalog.{catalog}` is not set: it would "
+            "take the name for a schema's, and build in the catalog that is current. "
+            f"{remedy} Nothing was built."
+        )
+        self.catalog = catalog
+        self.is_stated = is_stated
+
+
 class CatalogsFileError(SparkEvolveError):
     """An entry of dbt's ``catalogs.yml`` that says something else of a catalog than the profile.
 

@@ -22,6 +22,7 @@ from dbt.adapters.catalogs import (  # type: ignore[attr-defined]
 from dbt.adapters.contracts.connection import AdapterResponse
 from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.column import SparkColumn
+from dbt.adapters.spark.connections import SparkConnectionMethod
 from dbt.adapters.spark.impl import SparkAdapter, SparkConfig
 from dbt_common.contracts.metadata import CatalogTable
 from dbt_common.exceptions import DbtRuntimeError
@@ -135,7 +136,9 @@ class SparkEvolveAdapter(SparkAdapter):
         self.catalogs.commit_in(
             lambda name: SparkCommits(self.connections, credentials, name, self._spark, literal)
         )
-        self._listing = listing.Listing(self.catalogs, self._spark)
+        is_session = credentials.method == SparkConnectionMethod.SESSION
+        set_up = credentials.catalog_names if is_session else ()
+        self._listing = listing.Listing(self.catalogs, self._spark, set_up)
         self.documentation = Documentation(self.catalogs, self._described)
         self._put_off = SchemasPutOff(self.catalogs.own.name)
         self._new_schemas = NewSchemas(self.catalogs.name_of, self.catalogs.folds)
@@ -171,6 +174,7 @@ class SparkEvolveAdapter(SparkAdapter):
             ForeignCatalogError: the node would be built in a catalog in which it cannot be.
             CatalogUnavailableError: its catalog was away when the run began, and still is.
             StatementError: Spark could not make its schema then, and still cannot.
+            NoSuchCatalogError: Spark does not have its catalog.
             ModelConfigError: a name is a near miss of a setting, or a value cannot be one.
             SettingsConflictError: settings contradict each other.
             ModelSettingsError: there is more than one of these.
@@ -468,6 +472,7 @@ class SparkEvolveAdapter(SparkAdapter):
         found: list[str] = []
         named = database and database.strip("`")
         with self._put_off.failures(self.catalogs.name_of(named)):
+            self._listing.check_catalog(named)
             found += super().list_schemas(database)  # type: ignore[arg-type]
             self._new_schemas.note_listed(named, found)
         return found
@@ -517,6 +522,7 @@ class SparkEvolveAdapter(SparkAdapter):
             self._make_schema(relation)
 
     def _make_schema(self, relation: BaseRelation) -> None:
+        self._listing.check_catalog(relation.database)
         with self._new_schemas.making(relation):
             for above in self._listing.schemas_above(relation):
                 super().create_schema(above)

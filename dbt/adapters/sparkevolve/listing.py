@@ -9,7 +9,15 @@ from dbt.adapters.contracts.relation import RelationConfig, RelationType
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
-from dbt.adapters.sparkevolve.errors import SameTableError, SchemaNameError, UnreadableTableError
+from dbt.adapters.sparkevolve.credentials import SPARK_CATALOG
+from dbt.adapters.sparkevolve.errors import (
+    NoSuchCatalogError,
+    SameTableError,
+    SchemaNameError,
+    StatementError,
+    UnreadableTableError,
+)
+from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -24,11 +32,13 @@ class Listing:
     Args:
         catalogs: the catalogs that the profile states.
         spark: Spark, which knows of other catalogs and of what is no Iceberg table.
+        set_up: the names of catalogs that Spark has for sure.
     """
 
-    def __init__(self, catalogs: Catalogs, spark: Spark) -> None:
+    def __init__(self, catalogs: Catalogs, spark: Spark, set_up: Iterable[str] = ()) -> None:
         self._catalogs = catalogs
         self._spark = spark
+        self._there = {catalogs.own.name, SPARK_CATALOG, *set_up}
 
     def relations(self, schema_relation: BaseRelation) -> list[BaseRelation]:
         """Return the tables and views of a schema, with three questions however many there are."""
@@ -161,6 +171,26 @@ class Listing:
             raise SchemaNameError(schema, catalog.name, problem)
         for end in range(1, len(levels)):
             yield SparkEvolveRelation.create(relation.database, schema_name(levels[:end]))
+
+    def check_catalog(self, database: str | None) -> None:
+        """See whether Spark has the catalog of a relation, which is asked once of each.
+
+        Spark takes the name of one that it does not have for a schema's, of the catalog that is current: what
+        is built under it stands in the wrong place.
+
+        Raises:
+            NoSuchCatalogError: it has not.
+        """
+        name = self._catalogs.name_of(database)
+        if name in self._there:
+            return
+        try:
+            setting = self._spark.setting(quote(f"spark.sql.catalog.{name}"))
+        except StatementError:
+            return  # a server may not let one ask
+        if setting is None:
+            raise NoSuchCatalogError(name, is_stated=self._catalogs.has(name))
+        self._there.add(name)
 
     def nested_schema_exists(self, database: str | None, schema: str) -> bool | None:
         """Tell whether there is a nested schema, which no list of schemas has; None of one that is not."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
 
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, StatementError
+from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, NoSuchCatalogError, StatementError
 from dbt.adapters.sparkevolve.relation import namespace
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
@@ -41,7 +41,7 @@ class SchemasPutOff:
         """
         try:
             yield
-        except CatalogUnavailableError as exc:
+        except (CatalogUnavailableError, NoSuchCatalogError) as exc:
             if exc.catalog == self._own:
                 raise
             self._go_on(schema, exc.catalog, exc.msg)
@@ -73,6 +73,7 @@ class SchemasPutOff:
 
         Raises:
             CatalogUnavailableError: their catalog is still away.
+            NoSuchCatalogError: Spark does not have it.
             StatementError: Spark still cannot make it.
         """
         if not node.is_relational:
