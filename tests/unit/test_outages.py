@@ -12,7 +12,13 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog import AVAILABLE_CATALOGS, Catalog, CatalogType
-from pyiceberg.exceptions import ForbiddenError, ServerError, ServiceUnavailableError
+from pyiceberg.exceptions import (
+    CommitStateUnknownException,
+    ForbiddenError,
+    ServerError,
+    ServiceUnavailableError,
+    UnauthorizedError,
+)
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, PublishError
@@ -156,6 +162,60 @@ def test_an_error_that_a_catalog_answers_with_names_the_table(
     answers.append(ServiceUnavailableError("busy"))
     with pytest.raises(ServiceUnavailableError):
         lake.load(relation("t"))
+
+
+def test_an_error_that_a_catalog_answers_with_names_the_schema(
+    lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise UnauthorizedError("NotAuthorizedException: who are you?")
+
+    opened = lake.access.opened
+    for name, ask in (
+        ("list_tables", lambda: lake.table_names("db")),
+        ("namespace_exists", lambda: lake.namespace_exists("db")),
+        ("load_namespace_properties", lambda: lake.access.folder_of("db")),
+    ):
+        monkeypatch.setattr(opened, name, fail)
+        with pytest.raises(CatalogAnswerError) as error:
+            ask()
+        assert error.value.msg == (
+            f"The Iceberg catalog `lake` at {lake.access.settings.where} has answered with an error when it "
+            "was asked for `lake`.`db`: NotAuthorizedException: who are you?. The log of its server tells "
+            "more; run again when that is mended."
+        )
+
+
+@pytest.mark.parametrize(
+    ("answered", "known"),
+    [
+        (ForbiddenError("not for you"), ""),
+        (CommitStateUnknownException("Server error: oh"), ", as far as is known; the next run finds out"),
+    ],
+)
+def test_a_commit_that_a_catalog_refuses_names_the_table_and_what_was_not_done(
+    lake: IcebergCatalog,
+    target: SparkEvolveRelation,
+    monkeypatch: pytest.MonkeyPatch,
+    answered: Exception,
+    known: str,
+) -> None:
+    def fail(*args: Any) -> Any:
+        raise answered
+
+    monkeypatch.setattr(lake.access.opened, "commit_table", fail)
+    for undone, commit in (
+        (f"The descriptions of {target} could not be stored", lambda: lake.set_docs(target, "d", {}, 0)),
+        (f"Properties of {target} could not be set", lambda: lake.set_properties(target, {"a": "b"}, 0)),
+        (f"A branch of {target} could not be removed", lambda: lake.drop_branch(target, "b")),
+    ):
+        with pytest.raises(CatalogAnswerError) as error:
+            commit()
+        assert error.value.msg == (
+            f"{undone}{known}: the Iceberg catalog `lake` at {lake.access.settings.where} has answered with "
+            f"an error: {str(answered).rstrip('.')}. The log of its server tells more; run again when that "
+            "is mended."
+        )
 
 
 @pytest.mark.parametrize(

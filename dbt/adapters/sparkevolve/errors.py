@@ -1359,19 +1359,30 @@ class CatalogUnavailableError(SparkEvolveError):
 
 
 class CatalogAnswerError(SparkEvolveError):
-    """The Iceberg catalog answers with an error when it is asked for a table.
+    """The Iceberg catalog answers with an error when it is asked for a table, or a commit is made to one.
 
     Attributes:
-        relation: the rendered name of the table.
+        relation: the rendered name of the table, or of the schema whose tables were asked for.
         catalog: the catalog's name.
         answer: what it says.
     """
 
-    def __init__(self, relation: str, catalog: str, address: str, answer: str) -> None:
+    def __init__(self, relation: str, catalog: str, address: str, answer: str, undone: str = "") -> None:
+        """Say what was answered.
+
+        Args:
+            relation: the table, or the schema.
+            catalog: the catalog's name.
+            address: where it is, without user and password.
+            answer: what it says.
+            undone: what was not done, as a sentence without its end; empty if something was asked only.
+        """
+        told = f"{answer.rstrip('.')}. The log of its server tells more; run again when that is mended."
         super().__init__(
-            f"The Iceberg catalog `{catalog}` at {address} has answered with an error when it was asked for "
-            f"{relation}: {answer.rstrip('.')}. The log of its server tells more; run again when that is "
-            "mended."
+            f"{undone}: the Iceberg catalog `{catalog}` at {address} has answered with an error: {told}"
+            if undone
+            else f"The Iceberg catalog `{catalog}` at {address} has answered with an error when it was asked "
+            f"for {relation}: {told}"
         )
         self.relation = relation
         self.catalog = catalog

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
@@ -51,10 +52,11 @@ from dbt.adapters.sparkevolve.messages import (
     refusal,
     what_is_invalid,
 )
-from dbt.adapters.sparkevolve.relation import namespace, table_identifier
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, namespace, table_identifier
 from dbt.adapters.sparkevolve.warning import warn
 
 logger = AdapterLogger("SparkEvolve")
+Result = TypeVar("Result")
 # Variables that the requests library looks at before what a session of it is told.
 _BEFORE_CABUNDLE = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 let_pyiceberg_read_variants()
@@ -259,8 +261,23 @@ class CatalogAccess:
             # Whether it is as busy as in a conflict is looked at where that matters.
             if is_conflict_in_pyiceberg(exc):
                 raise
-            where = self.settings.where
-            raise CatalogAnswerError(str(relation), self.name, where, answer_of(exc)) from exc
+            raise self.answered(str(relation), exc) from exc
+
+    def answered(self, what: str, exc: Exception, undone: str = "") -> CatalogAnswerError:
+        """Return the error that says what the catalog has answered, see ``CatalogAnswerError``."""
+        return CatalogAnswerError(what, self.name, self.settings.where, answer_of(exc), undone)
+
+    def _ask_of(self, schema: str, question: Callable[[], Result]) -> Result:
+        """Return the answer to a question of a schema.
+
+        Raises:
+            CatalogAnswerError: the catalog answers with an error.
+        """
+        try:
+            return self.watch.ask(question)
+        except RESTError as exc:
+            where = SparkEvolveRelation.create(self.name, schema).without_identifier()
+            raise self.answered(str(where), exc) from exc
 
     def _load_again(self, name: tuple[str, ...]) -> Table:
         return self.watch.ask(lambda: self.opened.load_table(name))
@@ -297,7 +314,7 @@ class CatalogAccess:
     def table_names(self, schema: str) -> frozenset[str]:
         """Return the names of the Iceberg tables in ``schema``; none if there is no such schema."""
         try:
-            listed = self.watch.ask(lambda: self.opened.list_tables(namespace(schema)))
+            listed = self._ask_of(schema, lambda: self.opened.list_tables(namespace(schema)))
             return frozenset(identifier[-1] for identifier in listed)
         except NoSuchNamespaceError:
             return frozenset()
@@ -306,7 +323,7 @@ class CatalogAccess:
         """Return where the tables of a schema are to be, which is asked once; empty if it does not say."""
         if schema not in self._folders:
             try:
-                found = self.watch.ask(lambda: self.opened.load_namespace_properties(namespace(schema)))
+                found = self._ask_of(schema, lambda: self.opened.load_namespace_properties(namespace(schema)))
             except NoSuchNamespaceError:
                 return ""
             location = str(found.get("location") or "").rstrip("/")
@@ -317,7 +334,7 @@ class CatalogAccess:
 
     def namespace_exists(self, schema: str) -> bool:
         """Tell whether the catalog has the schema ``schema``."""
-        return self.watch.ask(lambda: self.opened.namespace_exists(namespace(schema)))
+        return self._ask_of(schema, lambda: self.opened.namespace_exists(namespace(schema)))
 
 
 def said_endpoints(catalog: Catalog) -> frozenset[str] | None:

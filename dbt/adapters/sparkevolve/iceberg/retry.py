@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
+from pyiceberg.exceptions import CommitStateUnknownException, RESTError
 from pyiceberg.table import Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
@@ -46,6 +47,7 @@ def retry(
     Raises:
         CommitConflictError: each attempt met another writer.
         CatalogUnavailableError: the catalog is away, and stays so.
+        CatalogAnswerError: it refuses the commit for another reason.
     """
     undone = wanted.format(relation)
     conflicts = outages = 0
@@ -66,14 +68,22 @@ def retry(
                 access.cancellation.pause(wait_seconds(conflicts))
                 conflicts += 1
             elif reason is None:
+                if isinstance(exc, CommitStateUnknownException):
+                    undone = _unknown(wanted, relation)
+                if isinstance(exc, RESTError):
+                    raise access.answered(str(relation), exc, undone) from exc
                 raise
             elif outages == MOST_OUTAGES:
                 raise access.watch.error(reason, undone) from exc
             else:
-                undone = f"{wanted.format(relation)}, as far as is known; the next run finds out"
+                undone = _unknown(wanted, relation)
                 # What waits for the catalog is the next look at the table.
                 access.cancellation.pause(wait_seconds(outages))
                 outages += 1
+
+
+def _unknown(wanted: str, relation: BaseRelation) -> str:
+    return f"{wanted.format(relation)}, as far as is known; the next run finds out"
 
 
 def commit_in_time(
