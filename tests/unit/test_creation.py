@@ -410,6 +410,27 @@ def test_what_a_catalog_lacks_is_named_with_what_to_do(lake: IcebergCatalog, can
         f"{begins} (Amazon S3 Tables by REST) has no views. Set `materialized` to `table`, `incremental` or "
         "`ephemeral`. Nothing of it was built."
     )
+    # A test's failures, and a clone, may be views, too.
+    for stored_as in ("table", "ephemeral", None):
+        checks.stored_failures(view, "test.shop.no_gaps", stored_as)
+    for check, what, remedy in (
+        (
+            lambda: checks.stored_failures(view, "test.shop.no_gaps", "view"),
+            "The failures of test.shop.no_gaps cannot be stored as",
+            "Set `store_failures_as` to `table` or `ephemeral`.",
+        ),
+        (
+            lambda: checks.clone(view, None, relation("original")),
+            "`lake`.`db`.`original` cannot be cloned as",
+            "A clone is a view.",
+        ),
+    ):
+        with pytest.raises(CatalogLacksError) as others:
+            check()
+        assert others.value.msg == (
+            f"{what} `lake`.`db`.`Orders`: the catalog `lake` (Amazon S3 Tables by REST) has no views. "
+            f"{remedy} Nothing of it was built."
+        )
     with pytest.raises(CatalogLacksError) as name:
         checks.name(view, "model.shop.orders")
     assert name.value.msg == (

@@ -172,6 +172,7 @@ class SparkEvolveAdapter(SparkAdapter):
 
         Raises:
             ForeignCatalogError: the node would be built in a catalog in which it cannot be.
+            CatalogLacksError: its catalog has nothing of that kind, or no such names.
             CatalogUnavailableError: its catalog was away when the run began, and still is.
             StatementError: Spark could not make its schema then, and still cannot.
             NoSuchCatalogError: Spark does not have its catalog.
@@ -198,6 +199,8 @@ class SparkEvolveAdapter(SparkAdapter):
             renamed = {} if given.get("partition_by") else {"partition_by": given.get("partitioned_by")}
             values = ChainMap(renamed, model.config) if renamed.get("partition_by") else model.config
             model_config.check(model.unique_id, given, fields, values)
+        elif str(model.resource_type) == "test" and model.is_relational:
+            self.checks().stored_failures(relation, model.unique_id, model.config.store_failures_as)
         self._put_off.make(model, relation, self._make_schema)
         if model.is_relational and self._new_schemas.is_left_out(relation):
             self._make_schema(relation.without_identifier())

@@ -138,6 +138,16 @@ def test_tables_come_and_go_by_the_rules(strict: StrictScenario) -> None:
         "no views. Set `materialized` to `table`, `incremental` or `ephemeral`. Nothing of it was built."
     ) in " ".join(failed["plain"].split())
     assert scenario.rows("plain") == [(1, 5000000000)]
+    scenario.file(
+        "tests/fails.sql",
+        "{{ config(store_failures_as='view', alias='fails') }} select id from {{ ref('plain') }}",
+    )
+    run = scenario.dbt("test", "--select", "fails")
+    assert (
+        "The failures of test.case.fails cannot be stored as "
+        f"`lake`.`{scenario.schema}_dbt_test__audit`.`fails`: the catalog `lake` ({kind}) has no views. "
+        "Set `store_failures_as` to `table` or `ephemeral`."
+    ) in " ".join(run.message.split())
     scenario.is_clean("cities", "kept", "plain", "t")
     # What it can do is asked once by each command, and once by Spark.
     asked = [path for _, path in scenario.double.taken if path.startswith("/v1/config")]

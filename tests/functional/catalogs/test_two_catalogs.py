@@ -354,16 +354,22 @@ def test_only_what_is_in_a_catalog_that_spark_cannot_open_fails(
     for name, database in (("here", "lake"), ("there", "odd"), ("unknown", "nowhere")):
         scenario.model("select 1 as id", name=name, database=database, materialized="table", unique_key=None)
     scenario.model("select id from {{ ref('there') }}", name="reads_it")
+    scenario.model("select 1 as id", "seen", database="nowhere", materialized="view", unique_key=None)
     run = scenario.dbt("run")
     found = {node.node.name: str(node.status) for node in run.result.result}
-    assert found == {"here": "success", "there": "error", "unknown": "error", "reads_it": "skipped"}
+    nowhere = {"unknown": "error", "seen": "error"}
+    assert found == {"here": "success", "there": "error", "reads_it": "skipped", **nowhere}
     assert scenario.rows("here") == [(1,)]
-    for name, text in (("there", "none such"), ("unknown", "nowhere")):
-        assert text in run.said[name]
+    assert "none such" in run.said["there"]
+    lacks = "Spark has no catalog `nowhere`, since `spark.sql.catalog.nowhere` is not set"
+    for name in nowhere:
+        assert lacks in " ".join(run.said[name].split())
+    # Spark would take its name for a schema's of `lake`.
+    assert "nowhere" not in [row[0] for row in scenario.sql("show schemas in lake")]
     warned = [text for text in run.warnings if "What is built in it, or reads from it, fails." in text]
     assert [text.partition(":")[0] for text in sorted(warned)] == [
-        "Spark could not list the schemas of the catalog `nowhere`",
         "Spark could not list the schemas of the catalog `odd`",
+        lacks,
     ]
     # What nobody needs is not asked.
     run = scenario.run("--select", "here")

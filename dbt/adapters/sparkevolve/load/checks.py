@@ -178,6 +178,7 @@ class Checks:
 
         Raises:
             CloneError: a table is there, which would have to be dropped, or it is the original itself.
+            CatalogLacksError: the catalog has no views.
         """
         if relation.render() == original.render():
             raise CloneError(str(relation), "it is the relation that is to be cloned.")
@@ -186,6 +187,7 @@ class Checks:
                 str(relation),
                 "a table is there, with its columns, rows and history. Drop it by hand if nobody needs it.",
             )
+        self._views(relation, f"{original} cannot be cloned as {relation}", "A clone is a view.")
 
     def name(self, relation: SparkEvolveRelation, node: str) -> None:
         """See whether a node's table can have its name.
@@ -210,11 +212,24 @@ class Checks:
         Raises:
             CatalogLacksError: its catalog has none.
         """
+        remedy = "Set `materialized` to `table`, `incremental` or `ephemeral`."
+        self._views(relation, f"{node} cannot be built as {relation}", remedy)
+
+    def stored_failures(self, relation: SparkEvolveRelation, test: str, stored_as: str | None) -> None:
+        """See whether the failures of a test can be stored.
+
+        Raises:
+            CatalogLacksError: they are to be a view, and the catalog has none.
+        """
+        if stored_as == "view":
+            remedy = "Set `store_failures_as` to `table` or `ephemeral`."
+            self._views(relation, f"The failures of {test} cannot be stored as {relation}", remedy)
+
+    def _views(self, relation: SparkEvolveRelation, what: str, remedy: str) -> None:
         catalog = self._catalog_of(relation)
         if catalog is None or catalog.capabilities.has_views:
             return
         kind = catalog.capabilities.kind
-        remedy = "Set `materialized` to `table`, `incremental` or `ephemeral`."
         if kind is Kind.REST and not catalog.capabilities.is_said("has_views"):
             remedy += (
                 " If the server has views and does not say so in its configuration, put "
@@ -222,7 +237,7 @@ class Checks:
             )
         raise CatalogLacksError(
             str(relation),
-            f"{node} cannot be built as {relation}",
+            what,
             catalog.name,
             kind.value,
             "has no views",
