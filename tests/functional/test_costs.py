@@ -140,7 +140,7 @@ def test_a_large_schema_costs_what_a_small_one_does(
     assert costs[:2] == costs[2:]
     (_, _, by_run), (shown, _, by_docs) = costs[:2]
     assert by_run == {"t": 4, "staged": 2}
-    assert by_docs == {"t": 1}
+    assert by_docs == {"t": 1, "seen": 1}
     assert shown["show"] == 2
     assert scenario.rows() == [(1, 1)]
 

@@ -366,7 +366,11 @@ def test_only_what_is_in_a_catalog_that_spark_cannot_open_fails(
         assert lacks in " ".join(run.said[name].split())
     # Spark would take its name for a schema's of `lake`.
     assert "nowhere" not in [row[0] for row in scenario.sql("show schemas in lake")]
-    warned = [text for text in run.warnings if "What is built in it, or reads from it, fails." in text]
+    warned = [
+        text.removeprefix("SparkEvolve adapter: ")
+        for text in run.warnings
+        if "What is built in it, or reads from it, fails." in text
+    ]
     assert [text.partition(":")[0] for text in sorted(warned)] == [
         "Spark could not list the schemas of the catalog `odd`",
         lacks,
