@@ -43,7 +43,7 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
 
 
 class TestEmpty(BaseEmpty):
-    pass
+    writes_artifacts = True
 
 
 class TestEphemeral(BaseEphemeral):
@@ -137,6 +137,8 @@ def figures_of_the_seed() -> dict[str, Any]:
 
 @pytest.mark.core
 class TestDocsGenerate(BaseDocsGenerate):
+    writes_artifacts = True
+
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
         return with_owners_and_figures(
@@ -154,6 +156,8 @@ class TestDocsGenerate(BaseDocsGenerate):
 
 
 class TestDocsGenReferences(BaseDocsGenReferences):
+    writes_artifacts = True
+
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
         return with_owners_and_figures(
