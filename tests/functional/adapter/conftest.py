@@ -15,12 +15,12 @@ def fresh_adapter() -> None:
 
 @pytest.fixture(scope="class", autouse=True)
 def written_artifacts(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Write ``manifest.json`` and the like only for classes that read it (``writes_artifacts``).
+    """Write ``manifest.json`` and the like only for classes that read it, by their mark.
 
     Writing them takes a quarter of these suites' time in Python, in two to ten commands of each test.
     """
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("DBT_WRITE_JSON", "1" if getattr(request.cls, "writes_artifacts", False) else "0")
+        patched.setenv("DBT_WRITE_JSON", "1" if request.node.get_closest_marker("writes_artifacts") else "0")
         yield
 
 

@@ -42,8 +42,9 @@ class TestSingularTestsEphemeral(BaseSingularTestsEphemeral):
     pass
 
 
+@pytest.mark.writes_artifacts
 class TestEmpty(BaseEmpty):
-    writes_artifacts = True
+    pass
 
 
 class TestEphemeral(BaseEphemeral):
@@ -136,9 +137,8 @@ def figures_of_the_seed() -> dict[str, Any]:
 
 
 @pytest.mark.core
+@pytest.mark.writes_artifacts
 class TestDocsGenerate(BaseDocsGenerate):
-    writes_artifacts = True
-
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
         return with_owners_and_figures(
@@ -155,9 +155,8 @@ class TestDocsGenerate(BaseDocsGenerate):
         )
 
 
+@pytest.mark.writes_artifacts
 class TestDocsGenReferences(BaseDocsGenReferences):
-    writes_artifacts = True
-
     @pytest.fixture(scope="class")
     def expected_catalog(self, project: Any) -> dict[str, Any]:
         return with_owners_and_figures(
