@@ -140,6 +140,9 @@
   {% set query = sparkevolve.model_query(target, settings) %}
   {% do sparkevolve.warn_of_notes(target, query) %}
   {% do sparkevolve.refuse(target, query.refusals) %}
+  {% set kept = sparkevolve.table_properties(existing_relation) if existing_relation is not none
+    and not existing_relation.is_view and sparkevolve.is_iceberg_table(existing_relation) else {} %}
+  {% do sparkevolve.check_wap(target, dict(kept, **settings.tblproperties)) %}
   {% set sql, staged = query.sql, none %}
   {% set is_other = existing_relation is not none
     and (existing_relation.is_view or not sparkevolve.is_iceberg_table(existing_relation)) %}

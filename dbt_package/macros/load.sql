@@ -510,6 +510,7 @@
 
 {# Refuse what cannot be published, before anything is computed. #}
 {% macro check_table(table, settings, on_branch) %}
+  {% do sparkevolve.check_wap(table.relation, table.properties) %}
   {% if not on_branch %}
     {% do return('') %}
   {% endif %}
@@ -521,12 +522,17 @@
       ~ "direct}}`), where each statement is visible at once. Nothing was written."
     ) %}
   {% endif %}
-  {% if table.properties.get('write.wap.enabled', 'false') | lower == 'true' %}
+{% endmacro %}
+
+
+{# Refuse a session whose writes to a table with these properties are where no reader of it looks, nor this package. #}
+{% macro check_wap(target, properties) %}
+  {% if properties.get('write.wap.enabled', 'false') | lower == 'true' %}
     {% for name in ['spark.wap.branch', 'spark.wap.id'] if sparkevolve.spark_setting(name) is not none %}
       {% do exceptions.raise_compiler_error(
-        'What was loaded for ' ~ table.relation ~ ' could not be published: the table has `write.wap.enabled`, and this '
-        ~ 'session `' ~ name ~ '`, by which what it writes is kept out of the branch. Unset it, or take the property away. '
-        ~ 'Nothing was written.'
+        'What was loaded for ' ~ target ~ ' could not be published: the table has `write.wap.enabled`, and this '
+        ~ 'session `' ~ name ~ '`, by which what it writes is kept out of `main`, and of the branch of a run. Unset it, or '
+        ~ 'take the property away. Nothing was written.'
       ) %}
     {% endfor %}
   {% endif %}

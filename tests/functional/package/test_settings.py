@@ -263,3 +263,36 @@ def test_variables_are_seen_wherever_they_stand_and_near_misses_are_told(project
         "and `sparkevolve_plan_only`. Did you mean `sparkevolve_plan_only`?"
     ]
     assert project.rows("still") == [(1, 2)]
+
+
+@pytest.mark.parametrize("setting", ["spark.wap.id", "spark.wap.branch"])
+def test_a_session_that_keeps_rows_apart_is_refused(project: Scenario, setting: str) -> None:
+    """In each way to write: the run would succeed, and nobody would see its rows."""
+    name = setting.replace(".", "_")
+    wap: dict[str, Any] = {**ADDS, "tblproperties": {"write.wap.enabled": "true"}}
+    apart, together = {"pre_hook": f"set {setting}=audit"}, {"pre_hook": f"reset {setting}"}
+    message = (
+        f"What was loaded for {project.schema}.{name} could not be published: the table has "
+        f"`write.wap.enabled`, and this session `{setting}`, by which what it writes is kept out of `main`, "
+        "and of the branch of a run. Unset it, or take the property away. Nothing was written."
+    )
+    project.model("select 1 as id, 'a' as v", name, **wap, **apart)
+    assert message in project.fail("--select", name).message
+    assert name not in project.tables()
+    project.model("select 1 as id, 'a' as v", name, **wap, **together)
+    project.run("--select", name)
+    before = project.state(name)
+    for config, arguments in (
+        ({}, []),
+        ({"publish": "direct"}, []),
+        ({"publish": "direct"}, ["--full-refresh"]),
+        # The table has the property, the model no longer.
+        ({"full_refresh_schema": "replace", "tblproperties": {}}, ["--full-refresh"]),
+    ):
+        project.model("select 1 as id, 'z' as v", name, **{**wap, **apart, **config})
+        assert message in project.fail("--select", name, *arguments).message
+        assert (config, project.state(name)) == (config, before)
+    project.model("select 2 as id, 'b' as v", name, **wap, **together)
+    project.run("--select", name)
+    assert project.rows(name) == [(1, "a"), (2, "b")]
+    assert [table for table in project.tables() if "__dbt_tmp_" in table] == []
