@@ -186,9 +186,22 @@
 {% endmacro %}
 
 
-{# Settings that name columns which the table will not have, or partitions that it has not. #}
+{# Settings that name columns which the table will not have, or partitions that it has not, and a strategy whose statements
+   Spark cannot run with the table's properties: it would say so once the table is changed. #}
 {% macro setting_refusals(plan, table, settings) %}
   {% set refusals = [] %}
+  {% set merges = settings.strategy == 'merge' and plan.unique_key | length > 0 %}
+  {% set deletes = settings.strategy == 'microbatch'
+    or (settings.strategy == 'delete+insert' and plan.unique_key | length > 0) %}
+  {% if merges and table.properties.get('write.spark.accept-any-schema', '') | lower == 'true' %}
+    {% do refusals.append(sparkevolve.refuse_cannot_merge()) %}
+  {% endif %}
+  {% for mode, is_used in [['write.delete.mode', deletes], ['write.merge.mode', merges]] %}
+    {% if is_used and table.properties.get('format-version') == '1'
+          and table.properties.get(mode, '') | lower == 'merge-on-read' %}
+      {% do refusals.append(sparkevolve.refuse_needs_newer_format(mode)) %}
+    {% endif %}
+  {% endfor %}
   {% set known = plan.columns | map(attribute='name') | map('lower') | list %}
   {% set renamed = [] %}
   {% for name in settings.column_renames.values() %}

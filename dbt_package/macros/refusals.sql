@@ -86,6 +86,26 @@
 {% endmacro %}
 
 
+{# In a table for which Spark resolves no columns. #}
+{% macro refuse_cannot_merge() %}
+  {% do return(
+    'The table has the property `write.spark.accept-any-schema`, with which Spark can run no MERGE, the '
+    ~ 'incremental_strategy of the model. Take the property away with `ALTER TABLE … UNSET TBLPROPERTIES '
+    ~ "('write.spark.accept-any-schema')`, or set `incremental_strategy: delete+insert`."
+  ) %}
+{% endmacro %}
+
+
+{# Only here: with the adapter, `tblproperties` of the model reach a table that is there. #}
+{% macro refuse_needs_newer_format(mode) %}
+  {% do return(
+    "The table has Iceberg's format version 1 and `" ~ mode ~ "` = 'merge-on-read', for which Iceberg needs version 2, so "
+    ~ "Spark can delete no rows of it. Change it with `ALTER TABLE … SET TBLPROPERTIES ('" ~ mode
+    ~ "' = 'copy-on-write')`, or upgrade the table: `ALTER TABLE … SET TBLPROPERTIES ('format-version' = '2')`."
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_other_partitions(configured, actual) %}
   {% do return(
     'The model is partitioned by ' ~ (configured | join(', ') or 'nothing') ~ ' and the table by '

@@ -296,3 +296,48 @@ def test_a_session_that_keeps_rows_apart_is_refused(project: Scenario, setting: 
     project.run("--select", name)
     assert project.rows(name) == [(1, "a"), (2, "b")]
     assert [table for table in project.tables() if "__dbt_tmp_" in table] == []
+
+
+def test_a_strategy_that_the_tables_properties_forbid_is_refused_before_a_change(project: Scenario) -> None:
+    """Spark would say so once the column is added, and in each run again."""
+    any_schema = {"write.spark.accept-any-schema": "true"}
+    first = {"format-version": "1"}
+    cases: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
+        "merged_any": (
+            any_schema,
+            {"incremental_strategy": "merge"},
+            "The table has the property `write.spark.accept-any-schema`, with which Spark can run no MERGE, "
+            "the incremental_strategy of the model. Take the property away with `ALTER TABLE … UNSET "
+            "TBLPROPERTIES ('write.spark.accept-any-schema')`, or set `incremental_strategy: delete+insert`.",
+        ),
+        "merged_v1": (first, {"incremental_strategy": "merge"}, "write.merge.mode"),
+        "deleted_v1": (first, {}, "write.delete.mode"),
+        "deleted_any": (any_schema, {}, ""),
+        "added_v1": (first, {"unique_key": None}, ""),
+    }
+    for name, (properties, config, _) in cases.items():
+        project.model("select 1 as id, 'a' as v", name, **ADDS, **config, tblproperties=properties)
+    project.run("--select", *cases)
+    modes = "'write.delete.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
+    for name in cases:
+        project.sql(f"alter table {project.relation(name)} set tblproperties ({modes})")
+    before = {name: project.state(name) for name in cases}
+    for name, (_, config, _) in cases.items():
+        project.model("select 'n' as v, 1 as id, 2 as n", name, **ADDS, **config)
+    said = project.fail("--select", *cases).said
+    for name, (_, _, why) in cases.items():
+        if not why:
+            assert said[name] == "OK", name
+            continue
+        if why.startswith("write."):
+            why = (
+                f"The table has Iceberg's format version 1 and `{why}` = 'merge-on-read', for which Iceberg "
+                "needs version 2, so Spark can delete no rows of it. Change it with `ALTER TABLE … SET "
+                f"TBLPROPERTIES ('{why}' = 'copy-on-write')`, or upgrade the table: `ALTER TABLE … SET "
+                "TBLPROPERTIES ('format-version' = '2')`."
+            )
+        assert "nothing was written to it:" in said[name]
+        assert f"  * {why}" in said[name]
+        assert project.state(name) == before[name]
+    assert project.rows("deleted_any") == [(1, "n", 2)]
+    assert project.rows("added_v1") == [(1, "a", None), (1, "n", 2)]
