@@ -94,9 +94,12 @@
     ['tblproperties', settings.tblproperties, 'reach a table when it is made, with this package, and this one lacks ']
   ] %}
     {% set lacking = [] %}
-    {# What Spark shows of a table has quotes and backslashes escaped. #}
+    {# What Spark shows of a table has quotes and backslashes escaped, and what looks like an address or a secret, by its
+       name or its value, is not shown at all: whether it is the model's nobody can tell. #}
     {% for name, text in values.items()
-          if table.properties.get(name) not in [text, sparkevolve.constant_literal(text)[1:-1], text | replace("'", "\\'")] %}
+          if table.properties.get(name) not in [
+            text, sparkevolve.constant_literal(text)[1:-1], text | replace("'", "\\'"), '*********(redacted)'
+          ] %}
       {% do lacking.append(name ~ ' = ' ~ text) %}
     {% endfor %}
     {% if lacking %}

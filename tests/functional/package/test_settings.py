@@ -298,6 +298,26 @@ def test_a_session_that_keeps_rows_apart_is_refused(project: Scenario, setting: 
     assert [table for table in project.tables() if "__dbt_tmp_" in table] == []
 
 
+def test_properties_that_spark_does_not_show_are_not_said_to_be_missing(project: Scenario) -> None:
+    given = {"write.metadata.metrics.column.token": "full", "team.page": "its URL is known"}
+    project.model("select 1 as id, 'a' as token", "unshown", **ADDS, tblproperties=given)
+    project.run("--select", "unshown")
+    properties = project.table("unshown").properties
+    assert {key: properties.get(key) for key in given} == given
+    project.model("select 2 as id, 'b' as token", "unshown", **ADDS, tblproperties={**given, "url": "new"})
+    lacks = (
+        "`tblproperties` of the model reach a table when it is made, with this package, and this one lacks "
+    )
+    warnings = project.run("--select", "unshown").warnings
+    assert [text.partition(lacks)[2] for text in warnings if lacks in text] == [
+        f"url = new. Use `ALTER TABLE {project.schema}.unshown SET TBLPROPERTIES`."
+    ]
+    project.model("select 3 as id, 'c' as token", "unshown", **ADDS, tblproperties=given)
+    strict = project.dbt("--warn-error", "run", "--select", "unshown")
+    assert strict.success, strict.message
+    assert project.rows("unshown") == [(1, "a"), (2, "b"), (3, "c")]
+
+
 def test_a_strategy_that_the_tables_properties_forbid_is_refused_before_a_change(project: Scenario) -> None:
     """Spark would say so once the column is added, and in each run again."""
     any_schema = {"write.spark.accept-any-schema": "true"}
