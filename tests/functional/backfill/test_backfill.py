@@ -192,8 +192,8 @@ def test_a_key_that_is_no_utf_8_is_refused(scenario: Scenario) -> None:
     run = backfill(scenario, **given)
     assert not run.success, scenario.sql(f"select hex(id), n from {scenario.relation()}")
     assert (
-        "a text in id is no UTF-8, so rows cannot be put in an order by it: leave such rows out by `where`, "
-        "or name other columns in `batch_by`"
+        "a string in id is not valid UTF-8, so rows cannot be put in an order by it: leave such rows out by "
+        "`where`, or name other columns in `batch_by`"
     ) in run.log
     assert scenario.table().metadata_location == before
     filled(scenario, **given, where="id is null or id = 'a'")

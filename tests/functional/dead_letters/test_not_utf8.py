@@ -1,4 +1,4 @@
-"""Texts that are no UTF-8: rows with them are loaded as they are, and as letters never as others."""
+"""Strings that are not valid UTF-8: rows with them are loaded as they are, and as letters never as others."""
 
 import base64
 import json
@@ -21,8 +21,8 @@ from values
   as rows(id, ok, s, l, x, k)
 """
 WHY = (
-    ": a text was no UTF-8, which JSON does not have, and is not in the payload as it was: put into that "
-    "what it is to be, and take `sparkevolve_not_utf8` out, which has the bytes in Base64"
+    ": a string was not valid UTF-8, which JSON cannot hold, and is not in the payload as it was: put into "
+    "that what it is to be, and take `sparkevolve_not_utf8` out, which has the bytes in Base64"
 )
 
 

@@ -37,8 +37,8 @@ _PLAIN_VALUES: dict[type, Callable[[Any], Any]] = {
     TimestampType: micros_to_timestamp,
     TimestamptzType: micros_to_timestamptz,
 }
-# What Iceberg has in a bound for a text that is no UTF-8, which is less or greater than that, and what it may
-# have where it cuts one off.
+# What Iceberg has in a bound for a string that is not valid UTF-8, which is less or greater than that, and
+# what it may have where it cuts one off.
 _NOT_UTF8 = re.compile("[\ufffd\ufffe]")
 
 

@@ -121,8 +121,8 @@ class KeyPart:
     def _no_utf8(self) -> str:
         # As a bound it would be another text, and rows of later batches before it, or of none.
         return (
-            f"a text in {self.label} is no UTF-8, so rows cannot be put in an order by it: leave such rows "
-            "out by `where`, or name other columns in `batch_by`"
+            f"a string in {self.label} is not valid UTF-8, so rows cannot be put in an order by it: leave "
+            "such rows out by `where`, or name other columns in `batch_by`"
         )
 
     def literal(self, text: str) -> str:

@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclose
 
 # Of a batch that has been judged: a row's id as a letter, NULL in a good row; its payload, and its reasons.
 ID, PAYLOAD, REASONS = "sparkevolve_letter_id", "sparkevolve_letter_payload", "sparkevolve_letter_reasons"
-# Of the JSON of a row: its columns with a text that is no UTF-8, which JSON does not have, in Base64.
+# Of the JSON of a row: its columns with a string that is not valid UTF-8, which JSON cannot hold, in Base64.
 NOT_UTF8 = "sparkevolve_not_utf8"
 _ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
 # Of a text in JSON Spark reads no more characters.
@@ -166,7 +166,7 @@ class Judgement:
         return f"SELECT *, {reasons} AS {quote(self._name(REASONS))}\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
 
     def _whole(self, row: str, json: str) -> str:
-        """Return the SQL of a row's JSON, and in it the bytes of the texts of columns that are no UTF-8."""
+        """Return the SQL of a row's JSON, and in it the bytes of strings that are not valid UTF-8."""
         fields = [
             f"{string_literal(name)}, CASE WHEN {is_not_utf8} THEN {_in_json(value, as_bytes(type_), 0)} END"
             for name, type_ in self._types_in_json.items()
@@ -298,7 +298,7 @@ def _in_json(value: str, type_: IcebergType, depth: int) -> str:
 
 
 def _has_not_utf8(value: str, type_: IcebergType, depth: int) -> str | None:
-    """Return the condition that a value is or has a text that is no UTF-8; None if no text can be in it."""
+    """Return the condition that a string of a value is not valid UTF-8; None if it can have no string."""
     if isinstance(type_, StringType):
         return f"NOT {is_utf8(value)}"
     item = f"value_{depth}"
@@ -317,7 +317,7 @@ def _has_not_utf8(value: str, type_: IcebergType, depth: int) -> str | None:
 
 
 def as_bytes(type_: IcebergType) -> IcebergType:
-    """Return a type with bytes in place of texts: JSON has none that is no UTF-8."""
+    """Return a type with bytes in place of texts: JSON cannot hold all of them."""
     if isinstance(type_, StringType):
         return BinaryType()
     if isinstance(type_, StructType):

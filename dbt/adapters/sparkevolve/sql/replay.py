@@ -440,8 +440,8 @@ def _not_utf8(member: str) -> tuple[str, str]:
     )
     names = f"array_join(transform(json_object_keys({lost}), name -> {payloads.path_of('name')}), ', ')"
     reason = (
-        ": a text was no UTF-8, which JSON does not have, and is not in the payload as it was: put into that "
-        f"what it is to be, and take `{member}` out, which has the bytes in Base64"
+        ": a string was not valid UTF-8, which JSON cannot hold, and is not in the payload as it was: put "
+        f"into that what it is to be, and take `{member}` out, which has the bytes in Base64"
     )
     return f"concat(coalesce({names}, ''), {string_literal(reason)})", f"{lost} IS NOT NULL"
 
