@@ -413,7 +413,10 @@ OF_SERVERS = {
         ),
         # dbt-spark's page says to write that, and both take what is for a connection.
         ({**SESSION, "host": "NA", "server_side_parameters": {"a": "b"}, "catalog_timeout": 5}, []),
-        *(({**SESSION, "host": host}, []) for host in (None, "localhost", "N/A", "none", "in-process")),
+        *(
+            ({**SESSION, "host": host}, [])
+            for host in (None, "local", "localhost", "127.0.0.1", "N/A", "none", "in-process")
+        ),
         # What is as if it was left out.
         ({**SESSION, "user": None, "port": 443, "connect_retries": 0, "use_ssl": False}, []),
         ({**THRIFT, "port": 10000, "user": "me", "query_timeout": 5, "retry_all": True}, []),

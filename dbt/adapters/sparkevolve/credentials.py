@@ -78,8 +78,9 @@ _OF_DBT_SPARK_ALONE = (
     "connection_string_suffix",
     "query_retries",
 )
-# What stands for no host: dbt-spark's documentation and our own default have the first and the last.
-_NO_HOST = ("na", "n/a", "none", "", "localhost", "in-process")
+# What stands for no host: dbt-spark's documentation and our own default have the first and the last. That of
+# this machine is where a session is.
+_NO_HOST = ("na", "n/a", "none", "", "local", "localhost", "127.0.0.1", "in-process")
 
 
 def near_miss_of_spark(key: str, catalogs: Sequence[str]) -> str | None:
