@@ -1089,6 +1089,26 @@ class NotOnBranchError(SparkEvolveError):
         self.relation = relation
 
 
+class HiddenRowsError(SparkEvolveError):
+    """A table would be made, or replaced, with rows that none of its readers sees.
+
+    Attributes:
+        relation: the rendered name of the table.
+        setting: the session's setting that keeps them out of ``main``.
+    """
+
+    def __init__(self, relation: str, setting: str, *, is_there: bool) -> None:
+        done = "replaced" if is_there else "made"
+        state = "The table is as it was." if is_there else "Nothing was made."
+        super().__init__(
+            f"{relation} cannot be {done}: it would have `write.wap.enabled`, by which the session's `{setting}` "
+            f"keeps all of its rows out of `main`, so that no reader would see any. Unset `{setting}` for this "
+            f"node, or set `write.wap.enabled` to false. {state}"
+        )
+        self.relation = relation
+        self.setting = setting
+
+
 class TableChangedError(SparkEvolveError):
     """While a batch was loaded, another writer has taken away what it was to be written to.
 

@@ -17,6 +17,8 @@ from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 
 # What a snapshot's summary says if it changes anything (spec, "Snapshot Summary").
 _CHANGES = ("added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files")
+# Lets a session keep what it writes out of `main`: "Write-Audit-Publish".
+WAP_ENABLED = "write.wap.enabled"
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def changes_files(snapshot: Snapshot) -> bool:
 
 def is_wap_enabled(table: Table) -> bool:
     """Tell whether the writes of a session that names a branch (`spark.wap.branch`) go to that branch."""
-    return table.properties.get("write.wap.enabled", "").lower() == "true"
+    return table.properties.get(WAP_ENABLED, "").lower() == "true"
 
 
 def partitions(table: Table) -> tuple[Part, ...]:

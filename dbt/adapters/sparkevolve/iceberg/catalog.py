@@ -27,7 +27,15 @@ from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.table_properties import VERSION_OF_NEW_TABLES
 from dbt.adapters.sparkevolve.iceberg import columns, creation, older_metadata, publication, restore
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
-from dbt.adapters.sparkevolve.iceberg.base import Base, Head, base_of, has_moved, head_of, is_same_table
+from dbt.adapters.sparkevolve.iceberg.base import (
+    WAP_ENABLED,
+    Base,
+    Head,
+    base_of,
+    has_moved,
+    head_of,
+    is_same_table,
+)
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, Purge
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark, is_atomic
@@ -404,6 +412,23 @@ class IcebergCatalog:
     def creation_marks(self, relation: BaseRelation, maker: str) -> dict[str, str]:
         """Return the properties by which one is known that is made so by the run with this id."""
         return creation.mark(relation, maker) if self.is_made_empty(relation) else {}
+
+    def makes_wap_enabled(self, given: str | None, replaced: Table | None) -> bool:
+        """Tell whether a table that Spark makes would have ``write.wap.enabled``, as far as the profile says.
+
+        Args:
+            given: what CREATE TABLE says of that property; None if it does not name it.
+            replaced: the table in whose place it is made, whose properties stay; None if there is none.
+        """
+        stated = self.access.settings.spark
+        prefix = f"spark.sql.catalog.{self.name}.table-"
+        told = (
+            stated.get(f"{prefix}override.{WAP_ENABLED}"),
+            given,
+            stated.get(f"{prefix}default.{WAP_ENABLED}"),
+            replaced.properties.get(WAP_ENABLED) if replaced is not None else None,
+        )
+        return next((text for text in told if text is not None), "").lower() == "true"
 
     def location_for(self, relation: BaseRelation) -> str | None:
         """Return where a table is to be made, in the folder of its schema; None if the catalog knows.

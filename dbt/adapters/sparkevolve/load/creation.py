@@ -1,12 +1,14 @@
 """How a table comes into being with its rows where the catalog makes none that way."""
 
+import re
 from collections.abc import Mapping
 
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.invocation import get_invocation_id
 
-from dbt.adapters.sparkevolve.errors import FirstRunReplacedError
+from dbt.adapters.sparkevolve.errors import FirstRunReplacedError, HiddenRowsError
 from dbt.adapters.sparkevolve.evolution.names import string_literal
+from dbt.adapters.sparkevolve.iceberg.base import WAP_ENABLED
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.queries import Queries
@@ -16,6 +18,9 @@ from dbt.adapters.sparkevolve.sql import dead_letters
 from dbt.adapters.sparkevolve.sql.ddl import create_empty
 
 logger = AdapterLogger("SparkEvolve")
+
+# As `tblproperties` writes it.
+_WAP_CLAUSE = re.compile(rf"'{re.escape(WAP_ENABLED)}' = '([^']*)'")
 
 
 class Creation:
@@ -40,7 +45,12 @@ class Creation:
             query: returns its rows.
             clauses: what its CREATE TABLE says between its columns and the query.
             is_new: whether nobody else knows its name.
+
+        Raises:
+            HiddenRowsError: readers would not see its rows, and no longer those that it replaces.
         """
+        if not is_new:
+            self._refuse_hidden(relation, clauses)
         if not self._catalog.is_made_empty(relation):
             return False
         if not (is_new or self._catalog.is_to_be_made(relation)):
@@ -53,6 +63,21 @@ class Creation:
             self._node.made_empty.append(relation)
         self._spark.run(create_empty(str(relation), columns, clauses))
         return True
+
+    def _refuse_hidden(self, relation: SparkEvolveRelation, clauses: str) -> None:
+        """Refuse to make a table whose rows the session would keep out of its ``main``.
+
+        A table that is new may get them on the branch that the session names; one that is replaced has no
+        ``main`` from then on, and readers no rows.
+        """
+        given = _WAP_CLAUSE.search(clauses)
+        replaced = self._node.table
+        if not self._catalog.makes_wap_enabled(given and given[1], replaced):
+            return
+        has_rows = replaced is not None and replaced.metadata.current_snapshot_id is not None
+        for setting in ("spark.wap.id", "spark.wap.branch") if has_rows else ("spark.wap.id",):
+            if self._spark.setting(setting) is not None:
+                raise HiddenRowsError(str(relation), setting, is_there=replaced is not None)
 
     def check(self, relation: SparkEvolveRelation) -> None:
         """See whether a table, if it was made by replacing an empty one, has replaced nothing else.
