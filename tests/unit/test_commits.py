@@ -16,9 +16,11 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     AddField,
     Change,
     RenameField,
+    SetDefault,
     SetDoc,
     WidenType,
 )
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.record import PREFIX
 from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -206,6 +208,34 @@ def test_what_older_rows_have_in_a_float_column_stays_when_it_becomes_a_double(
         ("d",): ("decimal(9, 2)", Decimal("1.50"), Decimal("1.50")),
     }
     assert table.scan(selected_fields=("f",)).to_arrow().to_pylist() == [{"f": 0.10000000149011612}]
+
+
+def test_a_default_that_comes_with_a_wider_type_is_one_of_that_type(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    """PyIceberg takes a default for one of the type before: 9000000000 would be the greatest int."""
+    make_table(columns("id int, i int, renamed int, f float"), [{"id": 1}])
+    table = commit(
+        other,
+        WidenType(("i",), INT, LongType()),
+        SetDefault(("i",), DefaultValue(LongType(), 9_000_000_000)),
+        RenameField(("renamed",), "r"),
+        WidenType(("renamed",), INT, LongType()),
+        SetDefault(("renamed",), DefaultValue(LongType(), -9_000_000_000)),
+        AddColumn(("renamed",), INT),
+        SetDefault(("renamed",), DefaultValue(INT, 5)),
+        WidenType(("f",), FLOAT, DoubleType()),
+        SetDefault(("f",), DefaultValue(DoubleType(), 1e300)),
+    )
+    found = {f.name: (str(f.field_type), f.write_default) for f in table.schema().fields}
+    assert found == {
+        "id": ("int", None),
+        "i": ("long", 9_000_000_000),
+        "r": ("long", -9_000_000_000),
+        "f": ("double", 1e300),
+        "renamed": ("int", 5),
+    }
+    assert len(table.metadata.schemas) == 2
 
 
 def test_no_changes_are_no_commit(other: Catalog, make_table: MakeTable) -> None:

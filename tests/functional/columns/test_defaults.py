@@ -283,6 +283,22 @@ def test_older_rows_keep_what_they_have_when_a_column_is_widened(
     assert read() == [[old, two, three, (4, 0.1, 7, Decimal("1.50"), single)]] * 3
 
 
+def test_a_default_that_comes_with_a_wider_type_is_stored_whole(scenario: Scenario, in_session: None) -> None:
+    scenario.model("select 1 as id", tblproperties=V3)
+    scenario.run()
+    scenario.model("select 2 as id, 2 as n", tblproperties=V3, column_defaults={"n": 7})
+    scenario.run()
+    config: dict[str, Any] = {"column_renames": {"n": "big"}, "column_defaults": {"big": 9_000_000_000}}
+    scenario.model("select 3 as id, 3L as big", tblproperties=V3, **config)
+    scenario.run()
+    assert (scenario.types()["big"], defaults(scenario, "big")) == ("long", (7, 9_000_000_000))
+    scenario.sql(f"refresh table {scenario.relation()}")
+    scenario.sql(f"insert into {scenario.relation()} (id) values (4)")
+    rows = [(1, 7), (2, 2), (3, 3), (4, 9_000_000_000)]
+    spark = scenario.sql(f"select * from {scenario.relation()} order by id")
+    assert spark == scenario.rows() == duckdb_rows(scenario.table()) == rows
+
+
 STRATEGIES: list[dict[str, Any]] = [
     {"incremental_strategy": "append", "unique_key": None},
     {},

@@ -147,8 +147,9 @@ def commit_docs(table: Table, comment: str | None, docs: Mapping[str, str], invo
 def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], ...]:
     """Return the changes that PyIceberg can make at once, those after them, and those after these.
 
-    It adds no field under a name that another one has, though the same change renames that; and it changes
-    no field that the same change adds.
+    It adds no field under a name that another one has, though the same change renames that; it changes no
+    field that the same change adds; and it takes a default for one of the type that the column had before, so
+    that a number beyond an int would become the greatest int.
     """
     renames = {c.path: c.new_name for c in changes if isinstance(c, RenameField)}
     left = {tuple(map(fold, path)) for path in renames}
@@ -156,11 +157,15 @@ def _in_turn(changes: Sequence[SchemaChange]) -> tuple[list[SchemaChange], ...]:
     then: list[SchemaChange] = []
     last: list[SchemaChange] = []
     added: set[Path] = set()
+    widened = {change.path for change in changes if isinstance(change, WidenType)}
     for change in changes:
         if isinstance(change, AddColumn):
             added.add(change.path)
         elif isinstance(change, SetDefault) and change.path in added:
             last.append(change)
+            continue
+        elif isinstance(change, SetDefault) and change.path in widened:
+            last.append(replace(change, path=(renames.get(change.path, change.path[0]),)))
             continue
         is_added = isinstance(change, AddColumn | AddField)
         if not is_added or tuple(map(fold, change.path)) not in left:
