@@ -6,6 +6,7 @@ import pytest
 from pyiceberg.types import IntegerType
 
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, RenameField
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 
@@ -71,6 +72,17 @@ def test_tests_and_exposures_of_the_table_and_of_no_other() -> None:
         f"{BEGIN}These read the table and name `Amount`: model.p.a, model.p.b, test.p.n. These read all its "
         f"columns: exposure.p.page, model.p.c. {REST}"
     ]
+
+
+def test_old_rows_have_the_default_of_the_new_column() -> None:
+    default = DefaultValue(IntegerType(), 42)
+    added = AddColumn(("Amount",), IntegerType(), default=default)
+    plan = EvolutionPlan(changes=(RenameField(("amount",), "amount_old"), added))
+    (text,) = replaced_warnings(plan, "model.p.t", graph(r="select 1"))
+    assert text.endswith(
+        ' is not known. Old rows have its default 42 in it: see "Backfill a column" in the docs of '
+        "dbt-sparkevolve."
+    )
 
 
 def test_each_replaced_field_has_a_text_and_another_rename_none() -> None:

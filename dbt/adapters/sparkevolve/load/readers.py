@@ -28,15 +28,17 @@ def replaced_warnings(plan: EvolutionPlan, unique_id: str, graph: Mapping[str, A
     for path, change in plan.replaced.items():
         naming = sorted(str(node["unique_id"]) for node in readers if _names(node, path[-1]))
         others = {str(n["unique_id"]) for n in readers if _may_read(n)} - set(naming)
-        types = [c.type for c in plan.changes if isinstance(c, AddColumn | AddField) and c.path == path]
+        added = next(c for c in plan.changes if isinstance(c, AddColumn | AddField) and c.path == path)
+        default = added.default if isinstance(added, AddColumn) else None
+        old_rows = "are NULL in it" if default is None else f"have its default {default} in it"
         texts.append(
             f"{path_text(path)} is a new {'field' if len(path) > 1 else 'column'} of the type "
-            f"{type_text(types[0])}, and the old one is {quote(change.new_name)} from now on. "
+            f"{type_text(added.type)}, and the old one is {quote(change.new_name)} from now on. "
             + (f"These read the table and name `{path[-1]}`: {', '.join(naming)}. " if naming else "")
             + (f"These read all its columns: {', '.join(sorted(others))}. " if others else "")
             + ("" if naming or others else f"No node of this project that reads it names `{path[-1]}`. ")
             + "What reads these in turn, and what reads the table from outside of this project, is not known."
-            ' Old rows are NULL in it: see "Backfill a column" in the docs of dbt-sparkevolve.'
+            f' Old rows {old_rows}: see "Backfill a column" in the docs of dbt-sparkevolve.'
         )
     return texts
 
