@@ -90,6 +90,10 @@ def test_what_a_compaction_has_rewritten_is_gone(scenario: Scenario) -> None:
         f"call lake.system.rewrite_data_files(table => '{scenario.schema}.t', where => 'id = 1', "
         "options => map('rewrite-all', 'true'))"
     )
+    # No values are lost with this.
+    before = scenario.snapshots()
+    scenario.sql(f"call lake.system.rewrite_manifests('{scenario.schema}.t')")
+    assert len(scenario.snapshots()) == len(before) + 1
     done = restore(scenario, "note")
     assert done.success, done.message
     assert (

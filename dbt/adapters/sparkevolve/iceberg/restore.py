@@ -279,10 +279,18 @@ def _had(table: Table, snapshot_id: int | None, field_id: int) -> bool | None:
 
 
 def _rewrites_without(table: Table, field_id: int) -> int:
-    """Return how many snapshots of the table's history have rewritten files when it did not have a field."""
+    """Return how many snapshots of the table's history have rewritten files when it did not have a field.
+
+    What rewrites manifests or files of deletes alone is a replacement to Iceberg, too.
+    """
     found, snapshot = 0, table.current_snapshot()
     while snapshot is not None:
-        is_rewrite = snapshot.summary is not None and snapshot.summary.operation.value == "replace"
+        summary = snapshot.summary
+        is_rewrite = (
+            summary is not None
+            and summary.operation.value == "replace"
+            and summary.additional_properties.get("deleted-data-files", "0") != "0"
+        )
         if is_rewrite and _had(table, snapshot.snapshot_id, field_id) is False:
             found += 1
         parent = snapshot.parent_snapshot_id
