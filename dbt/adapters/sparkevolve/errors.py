@@ -1101,9 +1101,9 @@ class HiddenRowsError(SparkEvolveError):
         done = "replaced" if is_there else "made"
         state = "The table is as it was." if is_there else "Nothing was made."
         super().__init__(
-            f"{relation} cannot be {done}: it would have `write.wap.enabled`, by which the session's `{setting}` "
-            f"keeps all of its rows out of `main`, so that no reader would see any. Unset `{setting}` for this "
-            f"node, or set `write.wap.enabled` to false. {state}"
+            f"No reader would see the rows of {relation} once it is {done}: it would have "
+            f"`write.wap.enabled`, by which the session's `{setting}` keeps them out of `main`. Unset "
+            f"`{setting}` for this node, or set `write.wap.enabled` to false. {state}"
         )
         self.relation = relation
         self.setting = setting

@@ -1,5 +1,6 @@
 """Where the rows of a run become visible: `main`, a branch of the table, or neither."""
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -83,3 +84,54 @@ def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:
     scenario.model("select 1 as id, 'b' as v", post_hook="reset spark.wap.id")
     assert "the session's `spark.wap.id` keeps each statement's rows apart. Unset `spark.wap.id`" in message
     assert scenario.state() == before
+
+
+def test_no_table_is_made_of_rows_that_nobody_would_see(scenario: Scenario) -> None:
+    """Not a new one, nor one in the place of another, whose rows would be gone for readers."""
+    enabled = {"tblproperties": {"write.wap.enabled": "true"}}
+    table = {"materialized": "table", "unique_key": None, "on_schema_change": None}
+    replacing = {"full_refresh_schema": "replace"}
+    scenario.file("seeds/s.csv", "id,v\n1,a\n")
+
+    def write(value: str, hook: str) -> None:
+        # The session of a node that has failed keeps what that has set.
+        hooks = {"pre_hook": ["reset spark.wap.id", hook]}
+        scenario.model(f"select 1 as id, '{value}' as v", "i", **hooks, **enabled, **replacing)
+        scenario.model(f"select 1 as id, '{value}' as v", "m", **hooks, **enabled, **table)
+        seed = {"name": "s", "config": {**hooks, **enabled}}
+        scenario.file("seeds/s.yml", json.dumps({"seeds": [seed]}))
+
+    def messages() -> dict[str, str]:
+        build = scenario.dbt("build", "--full-refresh", "--threads", "1")
+        return {node.node.name: str(node.message) for node in build.result.result or ()}
+
+    def refused(name: str, setting: str, done: str, state: str) -> str:
+        return (
+            f"No reader would see the rows of {scenario.relation(name)} once it is {done}: it would have "
+            f"`write.wap.enabled`, by which the session's `{setting}` keeps them out of `main`. Unset "
+            f"`{setting}` for this node, or set `write.wap.enabled` to false. {state}"
+        )
+
+    write("a", "set spark.wap.id=abc")
+    found = messages()
+    for name in ("i", "m", "s"):
+        assert refused(name, "spark.wap.id", "made", "Nothing was made.") in found[name]
+    assert scenario.tables() == []
+    write("a", "reset spark.wap.id")
+    assert scenario.dbt("build", "--threads", "1").success
+    before = [scenario.snapshots(name) for name in ("i", "m", "s")]
+    for setting in ("spark.wap.id", "spark.wap.branch"):
+        write("b", f"set {setting}=audit")
+        found = messages()
+        for name in ("i", "m", "s"):
+            assert refused(name, setting, "replaced", "The table is as it was.") in found[name]
+            assert scenario.rows(name) == [(1, "a")]
+        assert [scenario.snapshots(name) for name in ("i", "m", "s")] == before
+        assert scenario.tables() == ["i", "m", "s"]
+    scenario.model("select 1 as id, 'a' as v", "n", pre_hook="set spark.wap.branch=audit", **enabled)
+    scenario.run("-s", "n", "--threads", "1")
+    audited = scenario.table("n").scan().use_ref("audit").to_arrow().to_pylist()
+    assert audited == [{"id": 1, "v": "a"}]
+    scenario.model("select 1 as id, 'b' as v", "n", pre_hook="reset spark.wap.branch", **enabled)
+    scenario.run("-s", "n", "--threads", "1")
+    assert scenario.rows("n") == [(1, "b")]
