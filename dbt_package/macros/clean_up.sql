@@ -68,8 +68,8 @@
   {% do return(
     'The batch ' ~ name ~ ', which a run of ' ~ table ~ ' was reading, is gone: another run of the model has begun meanwhile, '
     ~ 'and takes the batch of a full refresh with `full_refresh_schema: replace` away, so that this replaces nothing of what '
-    ~ 'it loads; or somebody has dropped it. The table was not replaced. Run the full refresh again when no other run of '
-    ~ 'the model is under way.'
+    ~ 'it loads; or somebody has dropped it. The table was not replaced. If that was a full refresh, run it again '
+    ~ 'when no other run of the model is under way.'
   ) %}
 {% endmacro %}
 

@@ -1,6 +1,7 @@
 """`restore_column`: a column that somebody dropped is back under its old id, with its values."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 from pyiceberg.catalog import Catalog
@@ -229,3 +230,15 @@ def test_a_restore_that_brings_the_first_schema_back(scenario: Scenario) -> None
     assert last.startswith(f"  {by}\n    restored `note` (2)")
     assert "again since" not in history
     assert scenario.rows() == by_spark(scenario) == [(1, "keep")]
+
+
+def test_nothing_is_restored_where_spark_does_not_run(scenario_factory: Callable[..., Scenario]) -> None:
+    """The commit is PyIceberg's: Spark is asked before it, so that "nothing was run" is true."""
+    scenario = scenario_factory(server_side_parameters={"spark.sql.caseSensitive": "true"})
+    scenario.model("select 1 as id")
+    table = scenario.relation()
+    scenario.sql(f"create schema {table.rpartition('.')[0]}")
+    scenario.sql(f"create table {table} using iceberg as select 1 as id, 'a' as w")
+    scenario.sql(f"alter table {table} drop column w")
+    assert "The Spark setting `spark.sql.caseSensitive` is `true`." in refused(scenario, "w")
+    assert scenario.field_ids() == {"id": 1}

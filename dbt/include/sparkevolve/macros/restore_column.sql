@@ -16,9 +16,11 @@
         'sparkevolve_freeze_schema is true, so nothing was restored in ' ~ node.relation ~ '.'
       ) %}
     {% endif %}
-    {% set restored = adapter.restore_column(node, args, plan_only=false) %}
+    {# Before the commit as well: where Spark cannot be reached, or cannot read the table, nothing is to be restored. #}
     {% do sparkevolve__refresh(node.relation) %}
+    {% set restored = adapter.restore_column(node, args, plan_only=false) %}
     {% do sparkevolve__show_restored(restored) %}
+    {% do sparkevolve__refresh(node.relation) %}
   {% endif %}
 {% endmacro %}
 
