@@ -158,8 +158,10 @@ def test_a_first_run_that_is_sent_twice_succeeds_or_says_that_others_made_the_ta
         run = project.fail("--select", "theirs")
     assert (
         f"dbt saw no {project.schema}.theirs when this command began, and there was one when its first rows "
-        "were to be written: somebody has made it since, or dbt-spark could not list the schema. Nothing was "
-        "written to it."
+        "were to be written: somebody has made it since, or dbt-spark could not list the schema. If it is "
+        "so in each run, the catalog does not list this table: `dbt run-operation sparkevolve.check` says "
+        "what to do. Nothing was written to it. Run the model again: what it returns is then loaded into "
+        "that table."
     ) in run.message
     assert project.rows("theirs") == [(9,)]
     for name in ("first", "theirs"):
