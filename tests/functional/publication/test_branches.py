@@ -135,3 +135,22 @@ def test_no_table_is_made_of_rows_that_nobody_would_see(scenario: Scenario) -> N
     scenario.model("select 1 as id, 'b' as v", "n", pre_hook="reset spark.wap.branch", **enabled)
     scenario.run("-s", "n", "--threads", "1")
     assert scenario.rows("n") == [(1, "b")]
+
+
+def test_what_is_in_the_place_of_such_a_table_stays(scenario: Scenario) -> None:
+    """A view has to be dropped before a table has its name: not before it is known that readers see rows."""
+    view = {"materialized": "view", "unique_key": None, "on_schema_change": None}
+    for name in ("i", "m"):
+        scenario.model("select 5 as id", name, **view)
+    scenario.run()
+    hidden = {"pre_hook": "set spark.wap.id=abc", "tblproperties": {"write.wap.enabled": "true"}}
+    scenario.model("select 1 as id", "i", **hidden)
+    scenario.model("select 1 as id", "m", **{**view, "materialized": "table"}, **hidden)
+    build = scenario.dbt("build", "--full-refresh", "--threads", "1")
+    messages = {node.node.name: str(node.message) for node in build.result.result or ()}
+    for name in ("i", "m"):
+        assert f"No reader would see the rows of {scenario.relation(name)} once it is made" in messages[name]
+        assert scenario.sql(f"select * from {scenario.relation(name)}") == [(5,)]
+    for name in ("i", "m"):
+        scenario.model("select 5 as id", name, **view, pre_hook="reset spark.wap.id")
+    scenario.run()

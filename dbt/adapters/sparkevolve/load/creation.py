@@ -50,7 +50,7 @@ class Creation:
             HiddenRowsError: readers would not see its rows, and no longer those that it replaces.
         """
         if not is_new:
-            self._refuse_hidden(relation, clauses)
+            self.refuse_hidden(relation, clauses)
         if not self._catalog.is_made_empty(relation):
             return False
         if not (is_new or self._catalog.is_to_be_made(relation)):
@@ -64,11 +64,18 @@ class Creation:
         self._spark.run(create_empty(str(relation), columns, clauses))
         return True
 
-    def _refuse_hidden(self, relation: SparkEvolveRelation, clauses: str) -> None:
+    def refuse_hidden(self, relation: SparkEvolveRelation, clauses: str) -> None:
         """Refuse to make a table whose rows the session would keep out of its ``main``.
 
         A table that is new may get them on the branch that the session names; one that is replaced has no
         ``main`` from then on, and readers no rows.
+
+        Args:
+            relation: the table.
+            clauses: what its CREATE TABLE says between its columns and the query.
+
+        Raises:
+            HiddenRowsError: it would be made so.
         """
         given = _WAP_CLAUSE.search(clauses)
         replaced = self._node.table

@@ -699,6 +699,10 @@ class LoadRunner:
         creation = Creation(self._catalog, self._spark, self._node)
         return creation.begin(relation, query, clauses, is_new=is_new)
 
+    def refuse_hidden(self, relation: SparkEvolveRelation, clauses: str) -> None:
+        """Refuse a table whose rows no reader would see; see ``Creation.refuse_hidden``."""
+        Creation(self._catalog, self._spark, self._node).refuse_hidden(relation, clauses)
+
     def check_creation(self, relation: SparkEvolveRelation) -> None:
         """See whether a table that was made so has replaced nothing of others; see ``Creation.check``."""
         Creation(self._catalog, self._spark, self._node).check(relation)

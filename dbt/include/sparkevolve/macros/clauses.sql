@@ -48,6 +48,14 @@
 {% endmacro %}
 
 
+{# Before what is in a table's place is dropped, see whether readers would see the rows of the new one. #}
+{% macro sparkevolve__refuse_hidden(relation, clauses) %}
+  {% if sparkevolve__is_managed(relation) %}
+    {% do adapter.load_runner(relation).refuse_hidden(relation, clauses) %}
+  {% endif %}
+{% endmacro %}
+
+
 {% macro sparkevolve__file_format_clause() %}
   using {{ adapter.clauses().format_name(sparkevolve__file_format()) }}
 {%- endmacro -%}

@@ -3,6 +3,8 @@
 {% macro sparkevolve__replace_seed(target_relation, existing_relation, agate_table) %}
   {% set queries = adapter.clauses().seed_queries(agate_table, model['config'].get('column_types', {})) %}
   {% do sparkevolve__check_frozen(existing_relation, queries[0]) %}
+  {% set clauses = sparkevolve__seed_clauses() %}
+  {% do sparkevolve__refuse_hidden(target_relation, clauses) %}
   {% do adapter.batches().remove_abandoned(target_relation) %}
   {% set is_replaced = existing_relation is none or existing_relation.is_iceberg %}
   {% set query = queries[0] %}
@@ -17,7 +19,6 @@
   {% if not is_replaced %}
     {% do adapter.drop_relation(existing_relation) %}
   {% endif %}
-  {% set clauses = sparkevolve__seed_clauses() %}
   {% do sparkevolve__begin_creation(target_relation, query, clauses) %}
   {% set sql %}
     create or replace table {{ target_relation }}

@@ -16,6 +16,7 @@
     {% do adapter.preview().refuse_warned_losses(target_relation, sql, [], 'the model') %}
   {% endif %}
   {% if existing_relation is not none and not is_replaced %}
+    {% do sparkevolve__refuse_hidden(target_relation, sparkevolve__creation_clauses()) %}
     {% set sql = sparkevolve__evaluated(target_relation, sql) %}
     {% do adapter.drop_relation(existing_relation) %}
   {% endif %}

@@ -118,6 +118,7 @@
 {# A view, or in a full refresh a table of another format, becomes an Iceberg table. The model may read it, and
    may fail, so its rows are staged before the old relation goes. #}
 {% macro sparkevolve__replace_other(target_relation, existing_relation, settings) %}
+  {% do sparkevolve__refuse_hidden(target_relation, sparkevolve__creation_clauses()) %}
   {% set query = sparkevolve__model_query(target_relation, settings) %}
   {% do sparkevolve__check_frozen(existing_relation, query.sql) %}
   {% do adapter.preview().refuse_warned_defaults(target_relation, settings) %}
