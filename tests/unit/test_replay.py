@@ -25,9 +25,10 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
-from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed, compared
+from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
 from dbt.adapters.sparkevolve.operations import OPERATIONS, Operations
 from dbt.adapters.sparkevolve.sql import dead_letters, payloads, replay
+from dbt.adapters.sparkevolve.sql.compared_columns import compared
 from dbt.adapters.sparkevolve.sql.payloads import Naming
 from tests.unit.helpers import array, mapping, struct
 

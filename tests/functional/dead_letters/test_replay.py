@@ -32,11 +32,11 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.names import string_literal
 from dbt.adapters.sparkevolve.load import dead_letters
-from dbt.adapters.sparkevolve.load import replay as load_replay
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from dbt.adapters.sparkevolve.sql import dead_letters as sql_letters
 from dbt.adapters.sparkevolve.sql import payloads
 from dbt.adapters.sparkevolve.sql import replay as sql_replay
+from dbt.adapters.sparkevolve.sql.judged_letters import NEWER_ROW
 from tests.functional.harness import Scenario
 from tests.functional.intruders import Intrude, append, intrude, intrude_with
 from tests.functional.worker import Worker
@@ -872,7 +872,7 @@ def test_columns_with_names_that_are_written_in_statements(scenario: Scenario) -
     scenario.run()
     log = replay(scenario, where="`loadedAt` < now()")
     assert "2 dead letters of" in log
-    assert f"  1 stays: {load_replay.NEWER_ROW}" in log
+    assert f"  1 stays: {NEWER_ROW}" in log
     args = {"model": "t", "column": "key_0", "value": "concat(key_0, k, sparkevolve_row)", "only_null": False}
     args |= {"batch_by": "id", "rows_per_batch": 1}
     run = scenario.dbt("run-operation", "backfill_column", "--args", json.dumps(args))

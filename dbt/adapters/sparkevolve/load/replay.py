@@ -1,7 +1,7 @@
 """Dead letters that are loaded again, once the cause is mended: `dbt run-operation replay_dead_letters`."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -12,9 +12,7 @@ from pyiceberg.types import (
     IcebergType,
     LongType,
     NestedField,
-    PrimitiveType,
     StringType,
-    UUIDType,
 )
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
@@ -32,8 +30,6 @@ from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import (
     fields_within,
     has_variant,
-    is_widening,
-    spark_type,
 )
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.base import Base
@@ -54,21 +50,20 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
-from dbt.adapters.sparkevolve.sql.replay import ComparedColumn, Own
+from dbt.adapters.sparkevolve.sql.compared_columns import compared
+from dbt.adapters.sparkevolve.sql.judged_letters import (
+    BEFORE_OTHERS,
+    DELETED_ROW,
+    EXCLUDED,
+    FORGOTTEN,
+    NEWER_ROW,
+    OUTDATED,
+    Chunk,
+    JudgedLetters,
+)
 from dbt.adapters.sparkevolve.warning import warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
-
-NEWER_ROW = "the table has rows of this key that were loaded after it"
-DELETED_ROW = "rows of this key that the table had were deleted after it was written"
-_FORGOTTEN = "the table has rows of this key, and when they were loaded is not known any more"
-_EXCLUDED = (
-    "the table has rows of this key that `incremental_predicates` leave out, and would have the key twice"
-)
-_BEFORE_OTHERS = (
-    "another dead letter of this key is newer, and `incremental_predicates` would leave out this one's row"
-)
-_LEFT = (replay.NEWER_LETTER, NEWER_ROW, DELETED_ROW, _FORGOTTEN)
 
 
 @dataclass(frozen=True)
@@ -163,7 +158,7 @@ class Replayed:
         for reason, number in self.staying.most_common():
             stay = "would stay" if self.is_plan else agreeing(number, "stays", "stay")
             texts.append(f"  {number} {stay}: {one_line(reason)}")
-        if any(self.staying[reason] for reason in _LEFT):
+        if any(self.staying[reason] for reason in OUTDATED):
             texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
         return texts
 
@@ -357,7 +352,7 @@ class Replay:
             self._spark.run(replay.delete_letters(str(self._letters), self._model_name, ids))
         return number
 
-    def _judge(self, table: LoadedTable) -> "_Judged":
+    def _judge(self, table: LoadedTable) -> JudgedLetters:
         schema = table.schema()
         names = letter_names(table, self._settings.column_renames, self._padded)
         key = set(map(fold, self._settings.unique_key))
@@ -408,7 +403,7 @@ class Replay:
             judgement.audits,
             lambda some: self._stage(replace(judgement, audits=some).judged(), schema),
         )
-        return _Judged(str(staged), judgement, str(judged), schema, own)
+        return JudgedLetters(str(staged), judgement, str(judged), schema, own)
 
     def _padded(self, f: NestedField) -> DefaultValue | None:
         """Return what letters without a column get in it, which is what they are judged by; None for NULL."""
@@ -418,17 +413,17 @@ class Replay:
         policy = Policy(defaults=self._settings.defaults, pad_with_default=pads, keep_defaults=True)
         return ColumnDefaults(policy).of_padded((f.name,), f.name, f)
 
-    def _load(self, judged: "_Judged", found: Replayed) -> None:
+    def _load(self, judged: JudgedLetters, found: Replayed) -> None:
         for reason, number in self._spark.rows(judged.reasons):
             found.staying[str(reason)] += int(number)
         for number, absent in self._spark.rows(judged.chunks):
-            self._load_chunk(judged, _Chunk(int(number), str(absent)), found)
+            self._load_chunk(judged, Chunk(int(number), str(absent)), found)
         if self._arguments.plan_only:
             return
         self._spark.run(replay.update_reasons(str(self._letters), judged.bad))
         self._forget()
 
-    def _load_chunk(self, judged: "_Judged", chunk: "_Chunk", found: Replayed) -> None:
+    def _load_chunk(self, judged: JudgedLetters, chunk: Chunk, found: Replayed) -> None:
         retries = self._settings.commit_retries
         for attempt in range(retries + 2):
             base = self._runner.begin_load(self._target)
@@ -478,7 +473,7 @@ class Replay:
         there = f"SELECT {replay.letter_id()} FROM {self._letters}"
         return [str(row[0]) for row in self._spark.rows(f"{ids} INTERSECT {there}")]
 
-    def _absent(self, judged: "_Judged", chunk: "_Chunk") -> list[str]:
+    def _absent(self, judged: JudgedLetters, chunk: Chunk) -> list[str]:
         """Return the columns that the rows of a chunk lack, as a batch of the model without them would."""
         key = set(map(fold, self._settings.unique_key)) if self._is_keyed else set()
         names = [judged.schema.fields[int(place)].name for place in chunk.absent.split(",") if place]
@@ -536,7 +531,7 @@ class Replay:
     def _is_keyed(self) -> bool:
         return self._settings.strategy in KEYED and bool(self._settings.unique_key)
 
-    def _left(self, judged: "_Judged", chunk: "_Chunk", base: Base) -> dict[str, str]:
+    def _left(self, judged: JudgedLetters, chunk: Chunk, base: Base) -> dict[str, str]:
         """Return which letters of a chunk stay for the rows of their keys, with the reason, by id."""
         if not self._is_keyed:
             return {}
@@ -566,7 +561,7 @@ class Replay:
             else:
                 query, reason, gone = (
                     now,
-                    NEWER_ROW if then is None and not has_lost(base.table, base.head) else _FORGOTTEN,
+                    NEWER_ROW if then is None and not has_lost(base.table, base.head) else FORGOTTEN,
                     None,
                 )
             for letter, is_there in self._spark.rows(replay.letters_passed(query, gone)):
@@ -574,7 +569,7 @@ class Replay:
                 left.setdefault(str(letter), reason if is_there else DELETED_ROW)
         return left
 
-    def _excluded(self, judged: "_Judged", chunk: "_Chunk", key: Sequence[str]) -> dict[str, str]:
+    def _excluded(self, judged: JudgedLetters, chunk: Chunk, key: Sequence[str]) -> dict[str, str]:
         """Return which letters stay since a key would have several rows, with the reason, by id.
 
         A condition that goes with the time lets a run look at rows as old as its own; a letter is older.
@@ -587,7 +582,7 @@ class Replay:
         query = replay.excluded(
             str(self._target), letters, settings.predicates, key, judged.own, is_merge=is_merge
         )
-        left = {str(row[0]): _EXCLUDED for row in self._spark.rows(query)}
+        left = {str(row[0]): EXCLUDED for row in self._spark.rows(query)}
         if self._arguments.overwrite:
             # The newest one's row is the one to be there.
             query = replay.excluded(
@@ -600,10 +595,10 @@ class Replay:
                 are_letters=True,
             )
             for row in self._spark.rows(query):
-                left.setdefault(str(row[0]), _BEFORE_OTHERS)
+                left.setdefault(str(row[0]), BEFORE_OTHERS)
         return left
 
-    def _note_others(self, judged: "_Judged", since: LoadedTable, found: Replayed) -> None:
+    def _note_others(self, judged: JudgedLetters, since: LoadedTable, found: Replayed) -> None:
         """Note what others have done with letters since these were read: of those nothing else is said."""
         self._spark.run(branch_statements.refresh_table(str(self._letters)))
         ids = f"SELECT {replay.letter_id()} AS `letter` FROM {self._letters}"
@@ -628,13 +623,13 @@ class Replay:
             found.staying[str(reason)] -= int(number)
         found.staying = +found.staying
 
-    def _note_left(self, judged: "_Judged", left: Mapping[str, str], found: Replayed) -> None:
+    def _note_left(self, judged: JudgedLetters, left: Mapping[str, str], found: Replayed) -> None:
         self._staying.update(left)
         for reason in set(left.values()):
             ids = [letter for letter, why in left.items() if why == reason]
             found.staying[reason] += int(self._spark.rows(judged.count(ids))[0][0])
 
-    def _note_left_out(self, judged: "_Judged", ids: Sequence[str], found: Replayed) -> None:
+    def _note_left_out(self, judged: JudgedLetters, ids: Sequence[str], found: Replayed) -> None:
         if self._leaves_out and ids:
             for paths, number in self._spark.rows(judged.unknown(ids)):
                 found.left_out[str(paths)] += int(number)
@@ -654,161 +649,6 @@ class Replay:
         except Exception as exc:
             # They say of letters that are gone that they are to go.
             logger.debug(f"The property {REPLAYED} of {self._target} was not removed: {exc}")
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """Letters that are loaded in one commit.
-
-    Attributes:
-        number: the number of their chunk.
-        absent: the places, in the table's schema, of the columns that they do not have.
-    """
-
-    number: int
-    absent: str
-
-
-@dataclass(frozen=True)
-class _Judged:
-    """Letters that were read back, of which is known which can be loaded.
-
-    Attributes:
-        staged: the rendered name of the letters as rows.
-        judgement: what was asked of each.
-        table: the rendered name of the answers.
-        schema: the schema of the table that they are for.
-        own: what the columns beside those are called.
-    """
-
-    staged: str
-    judgement: dead_letters.Judgement
-    table: str
-    schema: Schema
-    own: Own
-
-    @property
-    def _good(self) -> str:
-        return self.judgement.good(self.table)
-
-    @property
-    def _judged_bad(self) -> str:
-        """The query of the letters whose rows are bad: ``letter``, ``reason``."""
-        return (
-            f"SELECT get_json_object(`id`, '$.{self.own.letter}') AS `letter`,\n"
-            "  array_join(`reasons`, '; ') AS `reason`\n"
-            f"FROM (\n{self.judgement.letters(self.table)}\n) AS `bad`"
-        )
-
-    @property
-    def bad(self) -> str:
-        """The query of the letters that stay, each with one new reason: ``letter``, ``reason``."""
-        own = ", ".join(string_literal(reason) for reason in _LEFT)
-        return (
-            f"SELECT `letter`, max(`reason`) AS `reason` FROM (\n{self._judged_bad}\nUNION ALL\n"
-            f"SELECT `{self.own.letter}`, `{self.own.problem}` FROM {self.staged}\n"
-            f"WHERE `{self.own.problem}` IS NOT NULL AND NOT `{self.own.problem}` IN ({own})\n"
-            ") AS `staying` GROUP BY `letter`"
-        )
-
-    @property
-    def _staying(self) -> str:
-        """The query of the letters that stay: ``letter``, ``reason``."""
-        return (
-            f"{self._judged_bad}\nUNION ALL\nSELECT `{self.own.letter}`, `{self.own.problem}` "
-            f"FROM {self.staged} WHERE `{self.own.problem}` IS NOT NULL"
-        )
-
-    @property
-    def reasons(self) -> str:
-        """The query of how many letters stay, by reason."""
-        return f"SELECT `reason`, count(*) FROM (\n{self._staying}\n) AS `staying` GROUP BY `reason`"
-
-    def reasons_of_gone(self, ids: str) -> str:
-        """Return the query of how many letters would stay, by reason, and are none of those of a query."""
-        there = f"LEFT ANTI JOIN (\n{ids}\n) AS `there` ON `staying`.`letter` = `there`.`letter`"
-        return (
-            f"SELECT `reason`, count(*) FROM (\n{self._staying}\n) AS `staying`\n{there}\nGROUP BY `reason`"
-        )
-
-    def count_gone(self, ids: str) -> str:
-        """Return the query of how many letters are none of those of a query."""
-        return f"SELECT count(*) FROM (\n{self._gone(ids)}\n) AS `gone`"
-
-    def gone(self, ids: str) -> str:
-        """Return the query of the ids of these letters, each with how many it is."""
-        return f"SELECT `letter`, count(*) FROM (\n{self._gone(ids)}\n) AS `gone` GROUP BY `letter`"
-
-    def _gone(self, ids: str) -> str:
-        all_ = f"SELECT `{self.own.letter}` AS `letter` FROM {self.staged}"
-        return (
-            f"SELECT `judged`.`letter` FROM (\n{all_}\n) AS `judged`\n"
-            f"LEFT ANTI JOIN (\n{ids}\n) AS `there` ON `judged`.`letter` = `there`.`letter`"
-        )
-
-    @property
-    def chunks(self) -> str:
-        """The query of the numbers of the chunks that have rows to load, and what these lack."""
-        items = f"`{self.own.chunk}`, `{self.own.absent}`"
-        return f"SELECT DISTINCT {items} FROM (\n{self._good}\n) AS `good` ORDER BY {items}"
-
-    def ids(self, chunk: _Chunk) -> str:
-        """Return the query of the ids of the letters of a chunk."""
-        letter = f"`{self.own.letter}`"
-        ids = f"SELECT DISTINCT {letter} FROM (\n{self._good}\n) AS `good` WHERE {self._of(chunk)}"
-        if not self.judgement.audits:
-            return ids
-        # Equal letters are removed by one id, and an audit need not say the same of each.
-        return f"{ids}\nAND NOT {letter} IN (SELECT `letter` FROM (\n{self._judged_bad}\n) AS `bad`)"
-
-    def times(self, chunk: _Chunk) -> str:
-        """Return the query of when they were written, in microseconds since the epoch."""
-        loaded = f"`{self.own.loaded}`"
-        return f"SELECT DISTINCT {loaded} FROM (\n{self._good}\n) AS `good` WHERE {self._of(chunk)}"
-
-    def at(self, chunk: _Chunk, loaded: int | None = None) -> str:
-        """Return the query of the letters of a chunk, or of those that were written at a time."""
-        where = self._of(chunk) if loaded is None else f"{self._of(chunk)} AND `{self.own.loaded}` = {loaded}"
-        return f"{self.stored} WHERE {where}"
-
-    @property
-    def stored(self) -> str:
-        """The query of the letters with their values as the table has them, by which rows are found."""
-        # Whatever a uuid is written like, it is read in small letters.
-        items = [
-            f"lower({quote(f.name)}) AS {quote(f.name)}"
-            if isinstance(f.field_type, UUIDType)
-            else quote(f.name)
-            for f in self.schema.fields
-        ]
-        own = [f"`{self.own.letter}`", f"`{self.own.loaded}`"]
-        return f"SELECT {', '.join([*items, *own])} FROM (\n{self._good}\n) AS `good`"
-
-    def rows(self, ids: Iterable[str], absent: Collection[str]) -> str:
-        """Return the query of the rows of letters, with the columns of the table but those they lack."""
-        present = [f.name for f in self.schema.fields if f.name not in absent]
-        names = ", ".join(f"`{name.replace('`', '``')}`" for name in present)
-        return f"SELECT {names} FROM (\n{self._good}\n) AS `good` WHERE {self._among(ids)}"
-
-    def unknown(self, ids: Iterable[str]) -> str:
-        """Return the query of how many letters have values that the table has no place for, by paths."""
-        return (
-            f"SELECT `{self.own.unknown}`, count(*) FROM {self.staged}\n"
-            f"WHERE `{self.own.unknown}` <> '' AND {self._among(ids)} GROUP BY `{self.own.unknown}`"
-        )
-
-    def count(self, ids: Iterable[str]) -> str:
-        """Return the query of how many rows letters have."""
-        return f"SELECT count(*) FROM (\n{self._good}\n) AS `good` WHERE {self._among(ids)}"
-
-    def _of(self, chunk: _Chunk) -> str:
-        """Return the condition that a letter is one of a chunk."""
-        return f"`{self.own.chunk}` = {chunk.number} AND `{self.own.absent}` = '{chunk.absent}'"
-
-    def _among(self, ids: Iterable[str]) -> str:
-        """Return the condition that a letter is one of some."""
-        listed = ", ".join(map(string_literal, ids))
-        return f"`{self.own.letter}` IN ({listed})" if listed else "false"
 
 
 def _places(schema: Schema) -> list[tuple[Path, int, IcebergType | None]]:
@@ -838,28 +678,3 @@ def _has(before: Schema, schema: Schema, names: Collection[str]) -> bool:
     """Tell whether a schema has had some of the columns of another one, under whatever names."""
     ids = {f.field_id for f in before.fields}
     return all(f.field_id in ids for f in schema.fields if f.name in names)
-
-
-def compared(schema: Schema, before: Schema | None = None) -> list[ComparedColumn]:
-    """Return the columns of a table as its rows have them, or as they had them under an earlier schema.
-
-    Args:
-        schema: the schema of the table.
-        before: the earlier one. What that has not is what rows from then have in it now.
-    """
-    olds = {f.field_id: f for f in (before or schema).fields}
-    return [_compared_column(f, olds.get(f.field_id)) for f in schema.fields]
-
-
-def _compared_column(f: NestedField, old: NestedField | None) -> ComparedColumn:
-    if old is None:
-        type_, default = f.field_type, f.initial_default
-        value = "NULL"
-        if default is not None and isinstance(type_, PrimitiveType):
-            value = DefaultValue(type_, default).sql
-        return ComparedColumn(f.name, f"CAST({value} AS {spark_type(type_)})", type_)
-    value = quote(old.name)
-    if is_widening(old.field_type, f.field_type):
-        # As what is read now: 1.1 of single precision is another number in double precision.
-        return ComparedColumn(f.name, f"CAST({value} AS {spark_type(f.field_type)})", f.field_type)
-    return ComparedColumn(f.name, value, old.field_type)
