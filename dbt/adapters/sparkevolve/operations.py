@@ -11,7 +11,8 @@ from typing import Any
 
 from dbt.adapters.sparkevolve.errors import OperationError
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import IncrementalSettings, Kind
+from dbt.adapters.sparkevolve.setting_kinds import Kind
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 from dbt.adapters.sparkevolve.variables import switch, whole_number
 from dbt.adapters.sparkevolve.yaml_values import has_json, key_in_json, yaml_text

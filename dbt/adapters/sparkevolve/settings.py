@@ -4,14 +4,13 @@ To add one, add a field to ``IncrementalSettings``, made with ``_setting``. A te
 table of the documentation.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from decimal import Decimal
 from enum import Enum
 from typing import Any, Protocol
 
+from dbt.adapters.sparkevolve import setting_kinds
 from dbt.adapters.sparkevolve.errors import (
     ModelSettingError,
     SettingsConflictError,
@@ -23,9 +22,9 @@ from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.table_properties import (
     COMMENT_PROPERTY,
     FORMAT_VERSION,
-    property_text,
 )
-from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, is_on, switch, whole_number
+from dbt.adapters.sparkevolve.setting_kinds import Kind, Limit, RowAudit
+from dbt.adapters.sparkevolve.variables import FREEZE_SCHEMA, is_on
 
 
 class Strategy(str, Enum):
@@ -129,219 +128,11 @@ def own_first(config: Config, node: str) -> Config:
     return _OwnFirst(config, own)
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What values a setting may have.
-
-    Attributes:
-        accepts: tells whether a value other than None is one of them.
-        wanted: what they are, as a message says it.
-        read: turns one of them, or None, into what the settings keep.
-        is_checked_everywhere: whether it is checked for every kind of node, before anything of it runs.
-    """
-
-    accepts: Callable[[object], bool]
-    wanted: str
-    read: Callable[[Any], Any]
-    is_checked_everywhere: bool = False
-
-    @property
-    def remedy(self) -> str:
-        """The sentence that ends an error about another value."""
-        return (
-            f"It has to be {self.wanted}." if self.is_checked_everywhere else f"Allowed are: {self.wanted}."
-        )
-
-
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and value.strip() != ""
-
-
-def _are_names(value: object) -> bool:
-    listed = [value] if isinstance(value, str) else value
-    return isinstance(listed, list | tuple) and len(listed) > 0 and all(map(_is_name, listed))
-
-
-def _are_names_or_none(value: object) -> bool:
-    return value == [] or _are_names(value)
-
-
-def _is_key(value: object) -> bool:
-    # dbt takes both for no key.
-    return value in ([], "") or _are_names(value)
-
-
-def _are_properties(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        _is_name(name) and isinstance(text, str | int | float | bool) for name, text in value.items()
-    )
-
-
-def _are_renames(value: object) -> bool:
-    return isinstance(value, Mapping) and all(_is_name(o) and _is_name(n) for o, n in value.items())
-
-
-def _are_defaults(value: object) -> bool:
-    # What is no default is said of its column, and stops nothing.
-    return isinstance(value, Mapping) and all(map(_is_name, value))
-
-
-def _are_docs(value: object) -> bool:
-    # dbt passes over other names than `relation` and `columns`, and takes any text for true.
-    return isinstance(value, Mapping) and all(isinstance(is_on, bool) for is_on in value.values())
-
-
-def _are_conditions(value: object) -> bool:
-    if value == []:
-        return True
-    return isinstance(value, str | list | tuple) and _are_names(value)
-
-
-class RowAudit(str):
-    """An audit that tells bad rows from good ones, and stops nothing, where bad rows are set aside."""
-
-    __slots__ = ()
-
-
-def _is_audit(value: object) -> bool:
-    if not isinstance(value, Mapping):
-        return _is_name(value)
-    return (
-        set(value) in ({"sql"}, {"sql", "severity"})
-        and _is_name(value["sql"])
-        and value.get("severity", "run") in ("run", "row")
-    )
-
-
-def _are_audits(value: object) -> bool:
-    return _is_audit(value) or (isinstance(value, list | tuple) and all(map(_is_audit, value)))
-
-
-def _audit(value: Any) -> str:
-    if not isinstance(value, Mapping):
-        return str(value)
-    return RowAudit(value["sql"]) if value.get("severity") == "row" else str(value["sql"])
-
-
-def _audit_texts(value: Any) -> tuple[str, ...]:
-    listed = [value] if isinstance(value, str | Mapping) else value or ()
-    return tuple(map(_audit, listed))
-
-
-_LIMIT = re.compile(r"([0-9]{1,18})|([0-9]+(?:[.][0-9]+)?) *%")
-
-
-def _is_limit(value: object) -> bool:
-    if isinstance(value, int):
-        return not isinstance(value, bool) and value >= 0
-    found = _LIMIT.fullmatch(value.strip()) if isinstance(value, str) else None
-    return found is not None and (found[2] is None or Decimal(found[2]) <= 100)
-
-
-@dataclass(frozen=True)
-class Limit:
-    """How many rows of a batch may be bad ones.
-
-    Attributes:
-        text: as the user wrote it.
-        rows: the number of rows; None if it is a part of the batch.
-        percent: the part of the batch, in percent.
-    """
-
-    text: str
-    rows: int | None = None
-    percent: Decimal = Decimal(0)
-
-    def is_exceeded(self, bad: int, rows: int) -> bool:
-        """Tell whether so many bad ones of all rows of a batch are too many."""
-        return bad > self.rows if self.rows is not None else bad * 100 > self.percent * rows
-
-
-def _limit(value: Any) -> Limit | None:
-    if value is None:
-        return None
-    text = str(value).strip()
-    found = _LIMIT.fullmatch(text)
-    assert found is not None
-    return Limit(text, int(found[1])) if found[2] is None else Limit(text, percent=Decimal(found[2]))
-
-
-def _is_suffix(value: object) -> bool:
-    # A batch that is staged has such a name, and is removed.
-    return isinstance(value, str) and bool(re.fullmatch("[0-9A-Za-z_]+", value)) and "__dbt_tmp" not in value
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
-
-
-def _column(value: Any) -> str | None:
-    return names.unquote(value) if value else None
-
-
-def _columns(value: Any) -> tuple[str, ...]:
-    """Return the names in a setting, which may be a string, a list or None, quoted or not."""
-    return tuple(names.unquote(name) for name in _texts(value))
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) and value else tuple(value or ())
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return dict(value or {})
-
-
-def _properties(value: Any) -> Mapping[str, str]:
-    return {str(name): property_text(text) for name, text in (value or {}).items()}
-
-
 def _strategy(value: Any) -> Strategy:
     return Strategy(value or Strategy.APPEND)
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _one_of(*allowed: str, read: Callable[[Any], Any] = _same) -> Kind:
-    return Kind(lambda value: isinstance(value, str) and value in allowed, ", ".join(allowed), read)
-
-
-_NAMES = "the name of a column, or a list of names with at least one; leave it out for none"
-_STRATEGY = _one_of(*map(str, STRATEGIES), read=_strategy)
-_SWITCH = Kind(lambda value: switch(value) is not None, "true, false", switch)
-_COUNT = Kind(lambda value: whole_number(value) is not None, "whole numbers from 0", whole_number)
-_CONDITIONS = Kind(_are_conditions, "an SQL condition, or a list of them", _texts)
-_AUDITS = Kind(
-    _are_audits,
-    "an SQL condition, or a list of them, of which each may be `{sql: condition, severity: row}` (or `run`)",
-    _audit_texts,
-)
-_SUFFIX = Kind(_is_suffix, "letters from A to Z, digits and underscores, at least one", _text)
-_MOST = Kind(
-    _is_limit,
-    "a whole number of rows, such as 100, or a part of the batch up to '100%', such as '5%'",
-    _limit,
-)
-_ANY = Kind(lambda value: True, "", _text)
-_COLUMN = Kind(_is_name, "the name of a column", _column, True)
-_COLUMNS = Kind(_are_names, _NAMES, _columns, True)
-_KEY = Kind(_is_key, _NAMES, _columns, True)
-_PARTS = Kind(
-    _are_names_or_none, "a column, a transform such as `days(ts)`, or a list of these", _texts, True
-)
-_LOCATION = Kind(_is_name, "a location, such as `s3://bucket/folder`", _text, True)
-_FORMAT = Kind(_is_name, "the name of a format, such as `iceberg`", _text, True)
-_PROPERTIES = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _properties, True)
-_OPTIONS = Kind(_are_properties, "a mapping of names to texts, numbers or booleans", _mapping, True)
-_RENAMES = Kind(_are_renames, "a mapping of old to new names", _mapping, True)
-_DEFAULTS = Kind(
-    _are_defaults, "a mapping of columns to SQL literals, such as `{status: \"'new'\"}`", _mapping, True
-)
-_DOCS = Kind(
-    _are_docs, "a mapping of `relation` and `columns` to true or false, without quotes", _mapping, True
-)
+_STRATEGY = setting_kinds.one_of(*map(str, STRATEGIES), read=_strategy)
 
 
 @dataclass(frozen=True)
@@ -439,7 +230,7 @@ class IncrementalSettings:
     """
 
     on_schema_change: str = _setting(
-        _one_of("ignore", "fail", *ADDING),
+        setting_kinds.one_of("ignore", "fail", *ADDING),
         "ignore",
         "`ignore`",
         "what happens to new and removed columns, see [below](#on_schema_change)",
@@ -453,14 +244,14 @@ class IncrementalSettings:
         key="incremental_strategy",
     )
     unique_key: tuple[str, ...] = _setting(
-        _KEY,
+        setting_kinds.KEY,
         None,
         "none",
         "a string or a list; any case, any name, with or without backticks. NULL equals NULL, and structs "
         "are compared by the names of their fields. It need not be unique: all rows of a key are replaced",
     )
     predicates: tuple[str, ...] = _setting(
-        _CONDITIONS,
+        setting_kinds.CONDITIONS,
         None,
         "none",
         "a list of SQL conditions that limit which rows of the table are replaced, see "
@@ -470,7 +261,7 @@ class IncrementalSettings:
         strategies=(*KEYED, Strategy.MICROBATCH),
     )
     merge_update_columns: tuple[str, ...] = _setting(
-        _COLUMNS,
+        setting_kinds.COLUMNS,
         None,
         "all",
         "the columns that `merge` updates in an existing row; any case. `delete+insert` with a key refuses "
@@ -478,14 +269,14 @@ class IncrementalSettings:
         strategies=(Strategy.MERGE,),
     )
     merge_exclude_columns: tuple[str, ...] = _setting(
-        _COLUMNS,
+        setting_kinds.COLUMNS,
         None,
         "none",
         "the columns that `merge` leaves as they are in an existing row; one of the two may be set",
         strategies=(Strategy.MERGE,),
     )
     removed_columns: str = _setting(
-        _one_of("null", "keep"),
+        setting_kinds.one_of("null", "keep"),
         "null",
         "`null`",
         "the value of a column that the model no longer returns, in rows that `delete+insert` replaces: "
@@ -493,14 +284,14 @@ class IncrementalSettings:
         "[Strategies](strategies.md#removed_columns-keep)",
     )
     publish: str = _setting(
-        _one_of("branch", "direct"),
+        setting_kinds.one_of("branch", "direct"),
         "branch",
         "`branch`",
         "everything that a run does becomes visible in one commit; `direct` writes statement by statement, "
         "see [Publication](publication.md)",
     )
     audits: tuple[str, ...] = _setting(
-        _AUDITS,
+        setting_kinds.AUDITS,
         None,
         "none",
         "a list of SQL predicates that every loaded row must satisfy before it becomes visible; NULL does "
@@ -508,7 +299,7 @@ class IncrementalSettings:
         "single rows aside with `on_bad_rows: dead_letter`",
     )
     on_bad_rows: str = _setting(
-        _one_of("fail", "dead_letter"),
+        setting_kinds.one_of("fail", "dead_letter"),
         "fail",
         "`fail`",
         "what happens to rows that cannot be placed in the table: the run fails, or with `dead_letter` they "
@@ -516,28 +307,28 @@ class IncrementalSettings:
         null_is_unset=False,
     )
     dead_letter_suffix: str = _setting(
-        _SUFFIX,
+        setting_kinds.SUFFIX,
         "_dlt",
         "`_dlt`",
         "what the name of that table has after the name of the model's",
         null_is_unset=False,
     )
     dead_letter_limit: Limit | None = _setting(  # noqa: RUF009  # it makes a field
-        _MOST,
+        setting_kinds.MOST,
         None,
         "none",
         "how many rows of a batch may be bad: a number, or a part of the batch such as `'5%'`; with more the "
         "run fails, and nothing is published",
     )
     full_refresh_schema: str = _setting(
-        _one_of("keep", "replace"),
+        setting_kinds.one_of("keep", "replace"),
         "keep",
         "`keep`",
         "what `--full-refresh` does with columns that the model no longer returns: they stay and are "
         "padded; `replace` takes the model's columns only",
     )
     type_widening: bool = _setting(
-        _SWITCH,
+        setting_kinds.SWITCH,
         True,
         "`true`",
         "widen a column: `int` → `bigint`, `float` → `double`, `decimal(P,S)` → `decimal(P+n,S)` and "
@@ -545,21 +336,21 @@ class IncrementalSettings:
         null_is_unset=False,
     )
     relax_not_null: bool = _setting(
-        _SWITCH,
+        setting_kinds.SWITCH,
         True,
         "`true`",
         "make a NOT NULL column optional when NULL has to be written into it; `false` refuses",
         null_is_unset=False,
     )
     nested_evolution: bool = _setting(
-        _SWITCH,
+        setting_kinds.SWITCH,
         True,
         "`true`",
         "apply the same rules inside structs, lists and maps; `false` refuses a nested difference",
         null_is_unset=False,
     )
     unmappable_types: str = _setting(
-        _one_of("string", "fail"),
+        setting_kinds.one_of("string", "fail"),
         "string",
         "`string`",
         "a type that the table's format lacks (intervals, TIME, strings with a collation, VARIANT before "
@@ -567,7 +358,7 @@ class IncrementalSettings:
         null_is_unset=False,
     )
     column_renames: Mapping[str, str] = _setting(
-        _RENAMES,
+        setting_kinds.RENAMES,
         None,
         "none",
         "`{old: new}`: a rename that keeps the field id and all values; `{'address.zip': 'postcode'}` "
@@ -577,56 +368,58 @@ class IncrementalSettings:
         "to change",
     )
     column_defaults: Mapping[str, object] = _setting(
-        _DEFAULTS,
+        setting_kinds.DEFAULTS,
         None,
         "none",
         "`{status: \"'new'\"}`: defaults of columns, as SQL literals; also `default` of a column in the "
         "properties file, which goes before it, see [Column defaults](column-defaults.md)",
     )
     pad_with: str = _setting(
-        _one_of("null", "default"),
+        setting_kinds.one_of("null", "default"),
         "null",
         "`null`",
         "what is written into a column that the model no longer returns: NULL, or with `default` the "
         "column's default if it has one, see [Column defaults](column-defaults.md#pad_with)",
     )
     commit_retries: int = _setting(
-        _COUNT,
+        setting_kinds.COUNT,
         4,
         "4",
         "how often a commit, of the schema or of the rows, is tried again when another writer was faster",
         null_is_unset=False,
     )
     tblproperties: Mapping[str, str] = _setting(
-        _PROPERTIES,
+        setting_kinds.PROPERTIES,
         None,
         "format version 2, merge-on-read (not in version 1), the last 100 metadata files",
         "properties of the table; what is added or changed later is set by the next run, in the schema "
         "commit. None is removed, and a `format-version` other than the table's is refused",
     )
     partition_by: tuple[str, ...] = _setting(
-        _PARTS,
+        setting_kinds.PARTS,
         None,
         "none",
         "a column, a transform such as `days(ts)`, or a list of these",
         second_key="partitioned_by",  # dbt-athena's name
     )
     clustered_by: tuple[str, ...] = _setting(
-        _COLUMNS, None, "none", "with `buckets`, the columns whose hash tells a row's bucket"
+        setting_kinds.COLUMNS, None, "none", "with `buckets`, the columns whose hash tells a row's bucket"
     )
-    buckets: str | None = _setting(_ANY, None, "none", "with `clustered_by`, the number of buckets")
+    buckets: str | None = _setting(
+        setting_kinds.ANY, None, "none", "with `clustered_by`, the number of buckets"
+    )
     location: str | None = _setting(
-        _LOCATION,
+        setting_kinds.LOCATION,
         None,
         "where the catalog puts it",
         "the folder in which the table gets a folder of its name",
         key="location_root",
     )
     options: Mapping[str, object] = _setting(
-        _OPTIONS, None, "none", "as in dbt-spark; `tblproperties` reach a table later too"
+        setting_kinds.OPTIONS, None, "none", "as in dbt-spark; `tblproperties` reach a table later too"
     )
     event_time: str | None = _setting(
-        _COLUMN,
+        setting_kinds.COLUMN,
         None,
         "none",
         "with `microbatch`, the column that tells which rows are in the window of a batch",
@@ -923,14 +716,14 @@ SETTINGS = _settings_of(IncrementalSettings)
 
 FILE_FORMAT = Setting(
     "file_format",
-    _FORMAT,
+    setting_kinds.FORMAT,
     ICEBERG,
     "`iceberg`",
     "required by an incremental model; others may use another one",
 )
 PERSIST_DOCS = Setting(
     "persist_docs",
-    _DOCS,
+    setting_kinds.DOCS,
     None,
     "none",
     "`{relation: true, columns: true}`: store the descriptions in the table",
