@@ -3,17 +3,26 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
+from pyiceberg.io import InputFile
+from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import MetadataLogEntry
 from pyiceberg.table.update import RemoveSnapshotsUpdate, SetPropertiesUpdate
 
-from dbt.adapters.sparkevolve.iceberg.older_metadata import has_lost, has_rows_of, properties_since, read
+from dbt.adapters.sparkevolve.iceberg.older_metadata import (
+    has_lost,
+    has_rows_of,
+    properties_since,
+    read,
+    read_all,
+)
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns
 
@@ -229,3 +238,34 @@ def test_a_file_that_is_cut_off_or_spoiled_tells_nothing(
         file.write_bytes(content)
         entry = MetadataLogEntry(metadata_file=f"file://{file}", timestamp_ms=0)
         assert read(table, entry) is None
+
+
+class DistantIO(PyArrowFileIO):
+    """Gives no file before a second one is asked for, as an object store that is slow to answer may."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table.io.properties)
+        self._two = Barrier(2)
+
+    def new_input(self, location: str) -> InputFile:
+        self._two.wait(20)
+        return super().new_input(location)
+
+
+def test_files_are_asked_for_at_once_and_told_in_their_order(
+    other: Catalog, new_table: Callable[[], str]
+) -> None:
+    table = other.load_table(new_table())
+    for number in range(20):
+        with table.transaction() as transaction:
+            transaction.set_properties({"number": str(number)})
+    log = table.metadata.metadata_log
+    assert len(log) == 20
+    files_of(table)[7].unlink()
+    distant = Table(table.name(), table.metadata, table.metadata_location, DistantIO(table), table.catalog)
+    found = list(read_all(distant, log))
+    assert found.pop(7) is None
+    assert found.pop(0) is not None
+    numbers = [file["properties"]["number"] for file in found if file is not None]
+    assert numbers == [str(n) for n in range(19) if n != 6]
+    assert list(read_all(distant, [])) == []

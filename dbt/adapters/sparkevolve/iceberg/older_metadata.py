@@ -2,8 +2,10 @@
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -13,6 +15,9 @@ from pyiceberg.table.snapshots import MetadataLogEntry
 
 # Of a snapshot that was made of another one's changes (`cherrypick_snapshot`): which one that was.
 _SOURCE = "source-snapshot-id"
+# How many files are asked for at once: an object store takes longer to answer than it takes to read one. No
+# more than these are in memory, and each may have all snapshots of its time.
+_AT_ONCE = 16
 
 
 def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
@@ -32,6 +37,15 @@ def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def read_all(table: Table, entries: Sequence[MetadataLogEntry]) -> Iterator[Mapping[str, Any] | None]:
+    """Yield what ``read`` returns of each of some metadata files, in their order."""
+    if not entries:
+        return
+    with ThreadPoolExecutor(min(_AT_ONCE, len(entries))) as threads:
+        for first in range(0, len(entries), _AT_ONCE):
+            yield from threads.map(partial(read, table), entries[first : first + _AT_ONCE])
+
+
 def properties_since(table: Table, since: Table) -> Iterator[Mapping[str, str]]:
     """Yield the properties that a table has had since it was loaded, as far as its files are there.
 
@@ -44,8 +58,7 @@ def properties_since(table: Table, since: Table) -> Iterator[Mapping[str, str]]:
         return
     log = table.metadata.metadata_log
     places = [n for n, entry in enumerate(log) if entry.metadata_file == since.metadata_location]
-    for entry in log[places[-1] + 1 :] if places else log:
-        found = read(table, entry)
+    for found in read_all(table, log[places[-1] + 1 :] if places else log):
         if found is not None:
             yield found.get("properties") or {}
     yield table.properties
@@ -133,7 +146,7 @@ def _snapshots(table: Table) -> list[dict[str, Any]]:
 def _all_known(table: Table) -> dict[int, Made]:
     """Return how the snapshots were made that any metadata file knows: the first that has one, as it was."""
     found: dict[int, Made] = {}
-    files = (read(table, entry) for entry in table.metadata.metadata_log)
+    files = read_all(table, table.metadata.metadata_log)
     has_previous = False
     for file in chain(files, [{"snapshots": _snapshots(table)}]):
         for snapshot in (file or {}).get("snapshots") or ():

@@ -291,8 +291,8 @@ def _sightings(table: Table) -> list[_Sighting]:
     names = cache(lambda schema_id: set(_names_in(known[schema_id].model_dump(mode="json", by_alias=True))))
     found: list[_Sighting] = []
     follows = False
-    for entry in metadata.metadata_log:
-        older = older_metadata.read(table, entry)
+    log = metadata.metadata_log
+    for entry, older in zip(log, older_metadata.read_all(table, log), strict=True):
         if older is None:
             follows = False
             continue  # removed by maintenance
