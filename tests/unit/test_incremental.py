@@ -53,7 +53,8 @@ from dbt.adapters.sparkevolve.load.letters import Letters, PublishedLetters
 from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.queries import Queries
-from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.load.runner import LoadRunner
+from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.spark.session_errors import translated
 from dbt.adapters.sparkevolve.spark.sql_settings import whole_plans
 from dbt.adapters.sparkevolve.sql.audit_queries import count_violations, loaded_rows, some_violations

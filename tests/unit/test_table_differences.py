@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from dbt.adapters.sparkevolve.load.runner import SharedByThreads
+from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.load.table_differences import differences, is_same_location
 from tests.unit.helpers import columns, model_settings
 

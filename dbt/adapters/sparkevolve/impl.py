@@ -50,8 +50,9 @@ from dbt.adapters.sparkevolve.load.node import Node, begin_node, end_node, runni
 from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.preview import Preview
 from dbt.adapters.sparkevolve.load.queries import Queries
-from dbt.adapters.sparkevolve.load.runner import LoadRunner, SharedByThreads
+from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from dbt.adapters.sparkevolve.load.schema_page import FILE_NAME, SchemaPage, Written
+from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.new_schemas import NewSchemas
 from dbt.adapters.sparkevolve.operations import NamedNode, Operations
 from dbt.adapters.sparkevolve.parse_time import Nothing

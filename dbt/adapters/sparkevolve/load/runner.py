@@ -1,9 +1,8 @@
 """One run of a model into the table that is there: from the state it starts from to the published rows."""
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.contracts.connection import AdapterResponse
@@ -16,9 +15,7 @@ from dbt.adapters.sparkevolve.errors import (
     NO_TABLE_MADE,
     ROWS_AS_THEY_WERE,
     AfterLoadError,
-    ColumnsMovedError,
     ConnectionLostError,
-    DetectionError,
     EvolutionRefusedError,
     NotOnBranchError,
     PublishConflictError,
@@ -26,9 +23,9 @@ from dbt.adapters.sparkevolve.errors import (
     RunCancelledError,
     may_have_taken_effect,
 )
-from dbt.adapters.sparkevolve.evolution import backfills, record, refusals
+from dbt.adapters.sparkevolve.evolution import record, refusals
 from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
-from dbt.adapters.sparkevolve.evolution.detection import Detected, has_same_columns, planned
+from dbt.adapters.sparkevolve.evolution.detection import Detected, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
@@ -44,9 +41,9 @@ from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
 from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.batch_plan import plan_batch, plan_defaults
-from dbt.adapters.sparkevolve.load.batch_sums import BatchSums
 from dbt.adapters.sparkevolve.load.batches import drop_branches, end_replacement
 from dbt.adapters.sparkevolve.load.checks import refuse_without_branches
+from dbt.adapters.sparkevolve.load.compared import Compared
 from dbt.adapters.sparkevolve.load.creation import Creation
 from dbt.adapters.sparkevolve.load.dead_letters import DeadLetters
 from dbt.adapters.sparkevolve.load.descriptions import undescribed
@@ -55,9 +52,11 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
+from dbt.adapters.sparkevolve.load.refresh_notes import RefreshNotes, forgotten
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
 from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
 from dbt.adapters.sparkevolve.load.results import Response
+from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.load.steps import Steps
 from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
 from dbt.adapters.sparkevolve.operations import NamedNode
@@ -71,81 +70,6 @@ if TYPE_CHECKING:
     import agate
 
 logger = AdapterLogger("SparkEvolve")
-
-
-@dataclass
-class SharedByThreads:
-    """What the nodes of one dbt command share.
-
-    Attributes:
-        told_of_differences: the dbt commands and tables for which was said what of the model the table does
-            not have.
-        told_of_not_null: those for which was said that a contract's NOT NULL is not applied.
-        batch_sums: what the batches of microbatch models have done together.
-    """
-
-    told_of_differences: set[tuple[str, str]] = field(default_factory=set)
-    told_of_not_null: set[tuple[str, str]] = field(default_factory=set)
-    batch_sums: BatchSums = field(default_factory=BatchSums)
-    _turns: dict[str, threading.Lock] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def is_first(self, told: set[tuple[str, str]], of: tuple[str, str]) -> bool:
-        """Note in one of the sets that something was told, and tell whether no thread had told it yet."""
-        with self._lock:
-            is_first = of not in told
-            told.add(of)
-            return is_first
-
-    def turn_at(self, table: str) -> threading.Lock:
-        """Return what one thread at a time holds while it loads into a table."""
-        return self._turns.setdefault(table, threading.Lock())
-
-
-@dataclass(frozen=True)
-class Compared:
-    """The columns of a model and of its table when they were compared, before the batch was staged.
-
-    Attributes:
-        detected: what was found.
-        table: the columns of the table.
-        source: the columns that the model returned; None if the batch is known to have these.
-        may_differ: whether the two may differ.
-        written: what the run has committed to the table before.
-    """
-
-    detected: Detected
-    table: Sequence[str]
-    source: Sequence[str] | None
-    may_differ: bool
-    written: Sequence[str] = ()
-
-    def check(self, target: SparkEvolveRelation, by_plan: Detected, table: Schema, batch: Schema) -> None:
-        """Compare what was detected with what is planned for the table and the batch as they are now.
-
-        Args:
-            target: the table.
-            by_plan: what the plan says.
-            table: the schema that it is made for.
-            batch: the batch's schema.
-
-        Raises:
-            DetectionError: the columns are those that were compared, and what was found in them is not what
-                is planned.
-            ColumnsMovedError: those of the table or of the model have changed since, and may not differ.
-        """
-        is_same_source = self.source is None or has_same_columns(batch, self.source)
-        if is_same_source and has_same_columns(table, self.table):
-            if not self.detected.agrees_with(by_plan):
-                raise DetectionError(str(target), self.detected, by_plan)
-        elif not self.may_differ and (by_plan.new or by_plan.removed):
-            raise ColumnsMovedError(
-                str(target),
-                by_plan.new,
-                by_plan.removed,
-                is_in_table=is_same_source,
-                written=self.written,
-            )
 
 
 class LoadRunner:
@@ -164,6 +88,7 @@ class LoadRunner:
         self._node = node
         self._shared = shared
         self._steps = Steps(catalog, spark)
+        self._notes = RefreshNotes(catalog)
         self._dead_letters = DeadLetters(catalog, spark, node)
 
     def begin_load(self, target: SparkEvolveRelation) -> Base:
@@ -302,7 +227,7 @@ class LoadRunner:
     def run_step(self, load: Load, step: int) -> "tuple[Any, agate.Table]":
         """Run one statement of a load, exactly once whatever comes between; see ``Steps.run``."""
         if step == 0 and not load.goes_on_branch:
-            self._note_refresh(load, None)
+            self._notes.note(load, None)
         try:
             answer = self._steps.run(load, step)
         except DbtRuntimeError as exc:
@@ -310,7 +235,7 @@ class LoadRunner:
                 if may_have_taken_effect(exc):
                     self._dead_letters.leave()
                 elif step == 0 and not isinstance(exc, RunCancelledError):
-                    self._withdraw_note(load)
+                    self._notes.withdraw(load)
             raise
         if not load.goes_on_branch and step == len(load.steps) - 1:
             # The rows are visible before anything has noted it.
@@ -378,7 +303,7 @@ class LoadRunner:
             return True
         if load.settings.strategy == Strategy.FULL_REFRESH and not self._catalog.is_atomic(load.base.table):
             head = self._catalog.head(load.target, load.branch)
-            self._note_refresh(load, head.snapshot_id if head is not None else None)
+            self._notes.note(load, head.snapshot_id if head is not None else None)
         if self._node.letters is not None and self._node.letters.query is not None:
             # Before they are written: what is not published is not to be taken back.
             if self._catalog.has_moved(load.target, load.base):
@@ -393,7 +318,7 @@ class LoadRunner:
                 retries,
                 load.elapsed_ms,
                 load.overwritten_spec,
-                lambda now: {**load.properties, **dict.fromkeys(_forgotten(load, now))},
+                lambda now: {**load.properties, **dict.fromkeys(forgotten(load, now))},
                 seen=lambda metadata, head: self._node.result.note_commits(
                     commits_since(metadata, head, load.base.cut_at), load.settings.strategy, load.batch.rows
                 ),
@@ -418,7 +343,7 @@ class LoadRunner:
         load.branch = None
         load.is_visible = outcome == Published.YES
         if not load.is_visible or not self._catalog.is_atomic(load.base.table):
-            self._forget_backfills(load)
+            self._notes.forget(load)
         return True
 
     def _note_loaded(self, load: Load) -> None:
@@ -577,7 +502,7 @@ class LoadRunner:
         """Record a new shape, and no backfill, after a load that went straight into the table."""
         if load.goes_on_branch or not load.statements:
             return
-        self._forget_backfills(load)
+        self._notes.forget(load)
         shape = load.properties
         if not (shape and (load.is_new_shape or record.TOLD in shape)):
             return
@@ -586,59 +511,6 @@ class LoadRunner:
         except Exception as exc:
             # The rows are there; the next run plans again, and records it.
             logger.debug(f"The shape of the batch was not recorded in {load.target}: {exc}")
-
-    def _note_refresh(self, load: Load, snapshot: int | None) -> None:
-        """Note where backfills are that all rows are about to be replaced, if another commit does that.
-
-        Args:
-            load: the full refresh, or any other load.
-            snapshot: what is about to be published; None if the rows go straight into the table.
-        """
-        if load.settings.strategy != Strategy.FULL_REFRESH:
-            return
-
-        def notes(table: LoadedTable) -> Mapping[str, str | None]:
-            ref = table.metadata.refs.get(load.base.ref)
-            now = ref.snapshot_id if ref is not None else None
-            return backfills.refreshed(
-                table.properties, snapshot, now if snapshot is None else load.base.head
-            )
-
-        self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
-
-    def _withdraw_note(self, load: Load) -> None:
-        """Remove the note of a full refresh that has failed before it has replaced anything."""
-        if load.settings.strategy != Strategy.FULL_REFRESH:
-            return
-
-        def notes(table: LoadedTable) -> Mapping[str, str | None]:
-            ref = table.metadata.refs.get(load.base.ref)
-            return backfills.withdrawn(table.properties, ref.snapshot_id if ref is not None else None)
-
-        try:
-            self._catalog.change_properties(load.target, notes, load.settings.commit_retries)
-        except Exception as exc:
-            logger.debug(f"The note of this full refresh was not removed from {load.target}: {exc}")
-
-    def _forget_backfills(self, load: Load) -> None:
-        """Remove where backfills are, after a full refresh whose own commit could not do it.
-
-        Also where batches have been published while it was under way; not of those begun after it.
-        """
-        if load.settings.strategy != Strategy.FULL_REFRESH:
-            return
-
-        def removals(table: LoadedTable) -> Mapping[str, str | None]:
-            return backfills.replaced(
-                table.properties,
-                lambda snapshot: self._catalog.is_since_overwrite(table, load.base, snapshot),
-            )
-
-        try:
-            self._catalog.change_properties(load.target, removals, load.settings.commit_retries)
-        except Exception as exc:
-            # The rows are there, and what was noted before says so.
-            logger.debug(f"Where backfills are was not removed from {load.target}: {exc}")
 
     def conform_snapshot(
         self,
@@ -848,12 +720,6 @@ def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequ
     ]
     if found:
         raise EvolutionRefusedError(str(target), found, changed=changed)
-
-
-def _forgotten(load: Load, properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Return which of a table's properties tell of backfills whose rows a load replaces."""
-    is_full_refresh = load.settings.strategy == Strategy.FULL_REFRESH
-    return backfills.properties_in(properties) if is_full_refresh else ()
 
 
 def _without(names: Sequence[str], left_out: Collection[str]) -> list[str]:
