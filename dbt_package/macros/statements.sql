@@ -269,9 +269,14 @@
 {% macro change_statements(table, changes, substitutes=true) %}
   {% set alter = 'ALTER TABLE ' ~ table %}
   {% set changed, additions, described, renames = [], [], [], [] %}
+  {# What takes the name that another field leaves is added after all else, as by the adapter. #}
+  {% set left, replacing = [], [] %}
+  {% for change in changes if change.verb == 'renamed' %}
+    {% do left.append(change.path.names | map('lower') | list) %}
+  {% endfor %}
   {% for change in changes %}
     {% if change.verb == 'added' %}
-      {% do additions.append(
+      {% do (replacing if change.path.names | map('lower') | list in left else additions).append(
         change.after.text ~ ' ' ~ sparkevolve.spark_type(change.type)
         ~ (' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes) if change.doc else '')
       ) %}
@@ -291,8 +296,8 @@
     {% endif %}
   {% endfor %}
   {% set statements = sparkevolve.rename_statements(alter, renames) + changed %}
-  {% if additions %}
-    {% do statements.append(alter ~ ' ADD COLUMNS (' ~ additions | join(', ') ~ ')') %}
+  {% if additions or replacing %}
+    {% do statements.append(alter ~ ' ADD COLUMNS (' ~ (additions + replacing) | join(', ') ~ ')') %}
   {% endif %}
   {% do return(statements + described) %}
 {% endmacro %}

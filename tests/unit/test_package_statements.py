@@ -244,20 +244,46 @@ def test_changes_of_a_table_are_the_statements_of_the_adapter(
     memory: Catalog, load: tuple[Schema, Schema, dict[str, str]], has_docs: bool
 ) -> None:
     schema, batch, renames = load
+    docs = {f.name.lower(): f"it's of {f.name}" for f in batch.fields} if has_docs else None
+    of_both = statements_of_both(memory, schema, batch, renames, docs)
+    assume(of_both is not None)
+    by_package, by_adapter = of_both or ([], [])
+    event("changed" if by_adapter else "same")
+    assert by_package == by_adapter
+
+
+def test_what_takes_the_name_of_another_is_added_where_the_adapter_adds_it(memory: Catalog) -> None:
+    """After what is new beside it, at each depth: it is its own order that decides on field ids."""
+    table = columns("id int, z date, s", s=struct(10, y=STRING, x=INT))
+    batch = columns("z int, new string, S, id int", S=struct(10, Y=INT, v=INT, x=INT))
+    found = statements_of_both(memory, table, batch, {"Z": "z_old", "s.y": "y_old"}, {"z": "a number"})
+    assert found is not None
+    assert found[0] == found[1]
+    assert found[0][-1] == (
+        "ALTER TABLE db.t ADD COLUMNS (`s`.`v` int, `new` string, `s`.`Y` int, `z` int COMMENT 'a number')"
+    )
+
+
+def statements_of_both(
+    memory: Catalog, schema: Schema, batch: Schema, renames: dict[str, str], docs: dict[str, str] | None
+) -> tuple[list[str], list[str]] | None:
+    """Return the package's statements, and those that make what the adapter commits; None if it refuses."""
     table = memory.create_table(("db", f"t{next(_numbers)}"), schema)
     before = table.schema()
-    docs = {f.name.lower(): f"it's of {f.name}" for f in batch.fields} if has_docs else None
     policy = Policy(renames=renames, docs=docs, facts=TableFacts(past=Past(is_complete=False)))
     plan = plan_evolution(before, batch, policy)
-    assume(not plan.refusals)
+    if plan.refusals:
+        return None
     commit_changes(table, plan.changes, "run", "fingerprint")
+    # Fields by their ids, which are what the order of additions decides.
     after = memory.load_table(table.name()).schema()
-    expected = alter_columns("db.t", before, after, PURE.constant_literal)
     by_package = PURE.plan_evolution(
         as_macros_see(before.fields), as_macros_see(batch.fields), as_mapping(policy, before)
     )
-    event("changed" if expected else "same")
-    assert PURE.change_statements("db.t", by_package["changes"]) == expected
+    return (
+        list(PURE.change_statements("db.t", by_package["changes"])),
+        alter_columns("db.t", before, after, PURE.constant_literal),
+    )
 
 
 # Types that Iceberg lacks

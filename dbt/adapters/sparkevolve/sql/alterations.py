@@ -25,7 +25,7 @@ def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -
     had = {f.field_id: f for _, f in fields_within(before.as_struct())}
     changed: list[str] = []
     described: list[str] = []
-    added: list[str] = []
+    added: list[tuple[int, str]] = []
     in_new: set[Path] = set()
     for path, f in fields_within(after.as_struct()):
         column = path_text(path)
@@ -34,7 +34,7 @@ def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -
             in_new.add(path)
             if path[:-1] not in in_new:
                 doc = f" COMMENT {literal(f.doc)}" if f.doc else ""
-                added.append(f"{column} {spark_type(f.field_type)}{doc}")
+                added.append((f.field_id, f"{column} {spark_type(f.field_type)}{doc}"))
             continue
         if old.required and not f.required:
             changed.append(f"{alter} ALTER COLUMN {column} DROP NOT NULL")
@@ -42,7 +42,9 @@ def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -
             changed.append(f"{alter} ALTER COLUMN {column} TYPE {spark_type(f.field_type)}")
         if (f.doc or "") != (old.doc or ""):
             described.append(f"{alter} ALTER COLUMN {column} COMMENT {literal(f.doc or '')}")
-    additions = [f"{alter} ADD COLUMNS ({', '.join(added)})"] if added else []
+    # By their ids: Spark gives new ones in this order, and columns that replace others have the last.
+    texts = ", ".join(text for _, text in sorted(added))
+    additions = [f"{alter} ADD COLUMNS ({texts})"] if texts else []
     return [*_renames(alter, before, after), *changed, *additions, *described]
 
 
