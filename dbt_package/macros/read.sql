@@ -82,8 +82,8 @@
   {% set text = properties.get('identifier-fields', '') %}
   {% set found = [] %}
   {% if text | length > 2 %}
-    {% set names = text[1:-1].split(',') %}
-    {% do sparkevolve.collect_identifiers(fields, '', names, found) %}
+    {# Not taken apart: a name may have commas in it. #}
+    {% do sparkevolve.collect_identifiers(fields, '', ',' ~ text[1:-1] ~ ',', found) %}
   {% endif %}
   {% do return(found) %}
 {% endmacro %}
@@ -92,7 +92,7 @@
 {% macro collect_identifiers(fields, parent, names, found) %}
   {% for field in fields %}
     {% set path = parent ~ field.name %}
-    {% if path in names %}
+    {% if ',' ~ path ~ ',' in names %}
       {% do found.append(field.id) %}
     {% endif %}
     {% if field.type.kind == 'struct' %}

@@ -85,6 +85,8 @@ def test_the_ddl_tells_what_is_not_null_and_how_the_table_is_partitioned() -> No
     assert (ddl["location"], ddl["is_lost"]) == ("file:///x", False)
     ids = PURE.identifier_ids(listed, ddl["properties"])
     assert ids == [listed[0]["id"], listed[1]["type"]["fields"][0]["id"]]
+    listed[0]["name"] = "k, 2"
+    assert PURE.identifier_ids(listed, {"identifier-fields": "[k, 2]"}) == [listed[0]["id"]]
 
 
 @pytest.mark.parametrize("asked_before", range(4))
