@@ -570,6 +570,19 @@ def test_a_catalog_class_of_python_is_refused_beside_a_type() -> None:
     )
 
 
+def test_properties_one_level_too_deep_are_told_where_they_belong() -> None:
+    nested = {"catalog_properties": {"type": "rest", "uri": "http://rest"}}
+    with pytest.raises(ProfileError) as raised:
+        resolve("wh", nested, BASE, Place.of_further("wh"))
+    assert raised.value.msg == (
+        "`catalogs.wh` has `catalog_properties`: write the properties themselves there, such as `type` and "
+        "`uri`, one level up."
+    )
+    assert refused({"type": "rest", "catalog_properties": "x"}).startswith(
+        "`catalog_properties` of the catalog `lake` has `catalog_properties`: write the properties themselves"
+    )
+
+
 def test_mappings_reach_pyiceberg_as_they_are() -> None:
     auth = {"type": "basic", "basic": {"username": "me", "password": "p"}}
     ssl = {"cabundle": False}

@@ -441,6 +441,10 @@ def _given(place: Place, properties: Mapping[str, Any]) -> dict[str, Any]:
                     f"as {MAPPINGS[first]}.",
                 )
             given[key] = value
+        elif key == CATALOG_PROPERTIES:
+            raise place.error(
+                f"has `{key}`: write the properties themselves there, such as `type` and `uri`, one level up."
+            )
         elif isinstance(value, (Mapping, list, tuple)):
             raise ProfileError(
                 place.setting,
