@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ from pyiceberg.exceptions import (
     ForbiddenError,
     ServerError,
     ServiceUnavailableError,
+    TooManyRequestsError,
     UnauthorizedError,
 )
+from requests import HTTPError, Response
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, PublishError
@@ -30,6 +33,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, r
 from dbt.adapters.sparkevolve.iceberg.outages import Watch, address
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.retry import answer
+from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation
@@ -117,6 +121,7 @@ def test_a_catalog_that_answers_and_cannot_be_opened(monkeypatch: pytest.MonkeyP
     """It is there, and what is in it fails with its name; nobody is told to start it."""
     for exc, text in (
         (ForbiddenError("not for you"), "lets nobody in: not for you. Correct what "),
+        (ServerError("Internal: oh"), "cannot be opened by PyIceberg: Internal: oh. See whether "),
         (ValueError("no JSON"), "cannot be opened by PyIceberg: no JSON. See whether it is the server that "),
     ):
         catalog = gateway("rest", HOST, 1, 60, tmp_path)
@@ -131,6 +136,87 @@ def test_a_catalog_that_answers_and_cannot_be_opened(monkeypatch: pytest.MonkeyP
             assert raised.value.msg.startswith(f"The Iceberg catalog `lake` at {HOST}:1 {text}")
             assert "`catalog_properties` of the profile" in raised.value.msg
             assert raised.value.of_another().msg == raised.value.msg
+
+
+PAGE = f"<html><style>b {{}}</style><b>Sign in</b><p>Bearer {SECRET}, \n please{' now' * 99}</html>"
+WORDS = "Sign in Bearer *****, please now now"
+
+
+@contextmanager
+def answering(status: int, body: str, folder: Path, *, stops: bool = False) -> Iterator[IcebergCatalog]:
+    """Have a REST catalog that can be opened, and answers all else with this, or with most of it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            is_config = self.path.startswith("/v1/config")
+            content = (b"{}" if is_config else body.encode()).replace(
+                b"{}", b'{"defaults": {}, "overrides": {}}'
+            )
+            self.send_response(200 if is_config else status)
+            self.send_header("Content-Length", str(len(content) + (stops and not is_config)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_HEAD = do_GET
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        uri = f"http://{HOST}:{server.server_address[1]}"
+        learn({"token": SECRET})
+        yield IcebergCatalog(resolve("lake", {"type": "rest", "uri": uri, "token": SECRET}, folder), None, 2)
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (
+            200,
+            PAGE,
+            f"no answer of a REST catalog (Invalid JSON: expected value at line 1 column 1): {WORDS}",
+        ),
+        (200, '{"metadata": {', "no answer of a REST catalog (Invalid JSON: EOF while parsing an object at"),
+        (
+            200,
+            "",
+            "no answer of a REST catalog (Invalid JSON: EOF while parsing a value at line 1 column 0). The",
+        ),
+        (200, "[]", "no answer of a REST catalog (Input should be an object). The log"),
+        (403, PAGE, f"HTTP 403: {WORDS}"),
+        (500, '{"error": "plain"}', 'HTTP 500: {"error": "plain"}. The log'),
+        (501, "", "NotImplementedError: RestError: Not Implemented. The log"),
+    ],
+)
+def test_a_page_in_place_of_an_answer_is_told_in_short(
+    status: int, body: str, said: str, tmp_path: Path
+) -> None:
+    """Nothing is wrong with the table: nobody is told to drop it."""
+    with answering(status, body, tmp_path) as catalog:
+        for what, ask in (
+            ("`lake`.`db`.`t`", lambda: catalog.find(relation("t"))),
+            ("`lake`.`db`", lambda: catalog.table_names("db")),
+            ("`lake`.`db`", lambda: catalog.namespace_exists("db")),
+            ("`lake`.`db`", lambda: catalog.access.folder_of("db")),
+        ):
+            with pytest.raises(CatalogAnswerError) as error:
+                ask()
+            assert error.value.msg.startswith(
+                f"The Iceberg catalog `lake` at {catalog.access.settings.where} has answered with an error "
+                f"when it was asked for {what}: {said}"
+            )
+            assert len(error.value.msg) < 500
+            assert SECRET not in error.value.msg
+
+
+def test_an_answer_that_stops_in_its_middle_is_an_outage(tmp_path: Path) -> None:
+    with (
+        answering(200, '{"metadata": ', tmp_path, stops=True) as catalog,
+        pytest.raises(CatalogUnavailableError, match="it closed the connection"),
+    ):
+        catalog.find(relation("t"))
 
 
 def test_a_catalog_that_hides_a_schema_is_there(
@@ -191,6 +277,7 @@ def test_an_error_that_a_catalog_answers_with_names_the_schema(
     [
         (ForbiddenError("not for you"), ""),
         (CommitStateUnknownException("Server error: oh"), ", as far as is known; the next run finds out"),
+        (NotImplementedError("RestError: no"), ", as far as is known; the next run finds out"),
     ],
 )
 def test_a_commit_that_a_catalog_refuses_names_the_table_and_what_was_not_done(
@@ -216,6 +303,29 @@ def test_a_commit_that_a_catalog_refuses_names_the_table_and_what_was_not_done(
             f"an error: {str(answered).rstrip('.')}. The log of its server tells more; run again when that "
             "is mended."
         )
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_catalog_that_stays_busy_is_not_said_to_have_other_writers(
+    lake: IcebergCatalog, target: SparkEvolveRelation, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    response = Response()
+    response.status_code = status
+    asked: list[None] = []
+
+    def fail(*args: Any) -> Any:
+        asked.append(None)
+        kind = {429: TooManyRequestsError, 503: ServiceUnavailableError}[status]
+        raise kind("SlowDown: busy") from HTTPError("busy", response=response)
+
+    monkeypatch.setattr(lake.access.opened, "commit_table", fail)
+    with pytest.raises(CatalogUnavailableError) as error:
+        lake.set_docs(target, "d", {}, 1)
+    assert len(asked) == 2
+    assert (
+        f" cannot be reached: it answers with HTTP {status}. The descriptions of {target} could not be "
+        "stored, as far as is known; the next run finds out. See to it "
+    ) in error.value.msg
 
 
 @pytest.mark.parametrize(

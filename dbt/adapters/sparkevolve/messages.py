@@ -94,8 +94,12 @@ def located(message: str, sql: str) -> str:
 
 
 def answer_of(exc: BaseException | None) -> str:
-    """Return an exception's text, see ``short_message``, or the name of its class if it has none."""
-    return short_message(str(exc)) or type(exc).__name__
+    """Return an exception's text, see ``short_message``, or the name of its class if it has none.
+
+    Of a page that PyIceberg quotes whole, since it is no answer of a catalog, its first words are left.
+    """
+    strange = _strange_answer(exc)
+    return short_message(str(exc) if strange is None else strange) or type(exc).__name__
 
 
 # Spark
@@ -283,6 +287,48 @@ def is_conflict_in_pyiceberg(exc: Exception) -> bool:
     )
 
 
+# What PyIceberg 0.12 says before and after the text of an error that has not the form of the protocol's.
+_OTHER_ERROR = re.compile(
+    r"RESTError (\d{3}): (?:Received unexpected JSON Payload|Could not decode json payload): (.*?)"
+    r"(?:, errors: [^\n]*)?\Z",
+    re.DOTALL,
+)
+_MARKUP = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_FIRST_WORDS = 160
+# Kinds of pydantic's errors.
+_NO_ANSWER = {"json_invalid", "model_type", "missing"}
+
+
+def is_no_answer(exc: BaseException) -> bool:
+    """Tell whether what a REST catalog answers is nothing of its protocol.
+
+    Such as the page of a gateway, half an answer, or none: nothing is said of the table then, whose metadata
+    may be read as well as ever. PyIceberg 0.12 raises pydantic's error for it, and Python's own for HTTP 501.
+    """
+    if isinstance(exc, NotImplementedError):
+        return True
+    return isinstance(exc, InvalidModel) and all(
+        error["type"] in _NO_ANSWER and len(error["loc"]) < 2 for error in exc.errors()
+    )
+
+
+def _strange_answer(exc: BaseException | None) -> str | None:
+    """Return an answer that is nothing of the protocol of REST catalogs, in short; None of another one."""
+    if isinstance(exc, InvalidModel) and is_no_answer(exc):
+        first = exc.errors()[0]
+        said = first["input"] if isinstance(first["input"], str) else ""
+        return f"no answer of a REST catalog ({first['msg']}){_first_words(said)}"
+    found = _OTHER_ERROR.match(str(exc))
+    return None if found is None else f"HTTP {found[1]}{_first_words(found[2])}"
+
+
+def _first_words(page: str) -> str:
+    # Of a secret that is cut, nobody would know the rest for one.
+    words = " ".join(_MARKUP.sub(" ", clean(page)).split())
+    shown = words if len(words) <= _FIRST_WORDS else f"{words[:_FIRST_WORDS]}…"
+    return f": {shown}" if shown else ""
+
+
 def what_is_invalid(exc: BaseException) -> str:
     """Return what is wrong with the metadata of a table, in the words of PyIceberg 0.12.
 
@@ -314,6 +360,7 @@ _REASONS = {
     "there is no way to it": re.compile("no route to host|unreachable", re.IGNORECASE),
     "it closed the connection": re.compile(
         "closed the connection|connection .*closed|Connection reset|Connection aborted|read 0 bytes"
+        "|IncompleteRead"
         "|broken pipe|SSL SYSCALL error|Bad file descriptor|could not receive data|could not send data",
         re.IGNORECASE,
     ),
@@ -338,6 +385,15 @@ _MAY_BE_OUTAGE = {
     "MySQLdb.OperationalError",
     "thrift.TTransportException",
     "botocore.HTTPClientError",
+}
+
+
+# Of the answers of a REST catalog; others say nothing of who asks.
+_LETS_NOBODY_IN = {
+    "pyiceberg.UnauthorizedError",
+    "pyiceberg.ForbiddenError",
+    "pyiceberg.AuthorizationExpiredError",
+    "pyiceberg.OAuthError",
 }
 
 
@@ -378,7 +434,7 @@ def refusal(exc: BaseException) -> str | None:
         if "sqlalchemy.DBAPIError" in names:
             said = str(getattr(part, "orig", part)).strip().splitlines()[0]
             return said.rpartition("FATAL:")[2].strip()
-        if "pyiceberg.RESTError" in names:
+        if names & _LETS_NOBODY_IN:
             return answer_of(part).rstrip(".")
         if "sqlite3.Error" in names or (isinstance(part, OSError) and part.filename is not None):
             return f"its file cannot be opened ({part})"

@@ -47,6 +47,7 @@ from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
 from dbt.adapters.sparkevolve.messages import (
     answer_of,
     is_conflict_in_pyiceberg,
+    is_no_answer,
     may_be_outage_in_spark,
     outage,
     refusal,
@@ -255,9 +256,11 @@ class CatalogAccess:
             # What a Hive metastore's or Glue's other tables look like to PyIceberg.
             return None
         except (ValidationError, InvalidModel) as exc:
+            if is_no_answer(exc):
+                raise self.answered(str(relation), exc) from exc
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
-        except RESTError as exc:
+        except (RESTError, NotImplementedError) as exc:
             # Whether it is as busy as in a conflict is looked at where that matters.
             if is_conflict_in_pyiceberg(exc):
                 raise
@@ -275,7 +278,9 @@ class CatalogAccess:
         """
         try:
             return self.watch.ask(question)
-        except RESTError as exc:
+        except Exception as exc:
+            if not isinstance(exc, RESTError) and not is_no_answer(exc):
+                raise
             where = SparkEvolveRelation.create(self.name, schema).without_identifier()
             raise self.answered(str(where), exc) from exc
 

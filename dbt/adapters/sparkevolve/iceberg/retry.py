@@ -13,7 +13,7 @@ from pyiceberg.table.update import TableRequirement, TableUpdate
 from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, CommitConflictError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.guards import commit
-from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
+from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, is_no_answer, outage
 
 Result = TypeVar("Result")
 
@@ -63,14 +63,18 @@ def retry(
             reason = outage(exc)
             if is_conflict_in_pyiceberg(exc):
                 if conflicts == retries:
+                    if reason is not None:
+                        # Nobody was faster, and it may have been committed all the same.
+                        raise access.watch.error(reason, _unknown(wanted, relation)) from exc
                     said = answer_of(exc)
                     raise CommitConflictError(str(relation), retries + 1, said, wanted=wanted) from exc
                 access.cancellation.pause(wait_seconds(conflicts))
                 conflicts += 1
             elif reason is None:
-                if isinstance(exc, CommitStateUnknownException):
+                is_strange = is_no_answer(exc)
+                if is_strange or isinstance(exc, CommitStateUnknownException):
                     undone = _unknown(wanted, relation)
-                if isinstance(exc, RESTError):
+                if is_strange or isinstance(exc, RESTError):
                     raise access.answered(str(relation), exc, undone) from exc
                 raise
             elif outages == MOST_OUTAGES:
