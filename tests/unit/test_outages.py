@@ -2,6 +2,7 @@
 
 import re
 import socket
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -303,6 +304,34 @@ def test_a_commit_that_a_catalog_refuses_names_the_table_and_what_was_not_done(
             f"an error: {str(answered).rstrip('.')}. The log of its server tells more; run again when that "
             "is mended."
         )
+
+
+def test_what_a_database_refuses_is_told_without_the_statement(
+    lake: IcebergCatalog, target: SparkEvolveRelation, settings: CatalogSettings
+) -> None:
+    """As to a user who may only read it."""
+    with sqlite3.connect(str(settings.sqlite_file)) as database:
+        for change in ("UPDATE", "DELETE"):
+            database.execute(
+                f"CREATE TRIGGER no_{change} BEFORE {change} ON iceberg_tables "
+                "BEGIN SELECT RAISE(ABORT, 'not for you'); END"
+            )
+    for undone, change_it in (
+        (f"The descriptions of {target} could not be stored", lambda: lake.set_docs(target, "d", {}, 0)),
+        (f"A branch of {target} could not be removed", lambda: lake.drop_branch(target, "b")),
+        (f"{target} could not be removed", lambda: lake.purge(target)),
+    ):
+        with pytest.raises(CatalogAnswerError) as error:
+            change_it()
+        assert error.value.msg == (
+            f"{undone}: the Iceberg catalog `lake` at {lake.access.settings.where} has answered with an "
+            "error: not for you. The log of its server tells more; run again when that is mended."
+        )
+    assert lake.load(target).scan().to_arrow().to_pylist() == [{"id": 1}]
+    with sqlite3.connect(str(settings.sqlite_file)) as database:
+        database.execute("ALTER TABLE iceberg_tables RENAME TO gone")
+    with pytest.raises(CatalogAnswerError, match=r"for `lake`\.`db`\.`t`: no such table: iceberg_tables\."):
+        lake.find(target)
 
 
 @pytest.mark.parametrize("status", [429, 503])

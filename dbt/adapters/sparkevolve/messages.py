@@ -96,9 +96,12 @@ def located(message: str, sql: str) -> str:
 def answer_of(exc: BaseException | None) -> str:
     """Return an exception's text, see ``short_message``, or the name of its class if it has none.
 
-    Of a page that PyIceberg quotes whole, since it is no answer of a catalog, its first words are left.
+    Of a page that PyIceberg quotes whole, since it is no answer of a catalog, its first words are left, and
+    of what a database says, its own words without the statement.
     """
     strange = _strange_answer(exc)
+    if strange is None and exc is not None and _DATABASE in _class_names(exc):
+        strange = str(getattr(exc, "orig", exc))
     return short_message(str(exc) if strange is None else strange) or type(exc).__name__
 
 
@@ -299,6 +302,14 @@ _FIRST_WORDS = 160
 _NO_ANSWER = {"json_invalid", "model_type", "missing"}
 
 
+def is_answer(exc: BaseException) -> bool:
+    """Tell whether a catalog, its database or what is in front of it has answered with an error.
+
+    Knows the same clients as ``outage``, which has to be asked first: they raise such classes for both.
+    """
+    return is_no_answer(exc) or bool(_class_names(exc) & _ANSWERS)
+
+
 def is_no_answer(exc: BaseException) -> bool:
     """Tell whether what a REST catalog answers is nothing of its protocol.
 
@@ -388,6 +399,8 @@ _MAY_BE_OUTAGE = {
 }
 
 
+_DATABASE = "sqlalchemy.DBAPIError"
+_ANSWERS = {"pyiceberg.RESTError", _DATABASE, "thrift.TException", "botocore.ClientError"}
 # Of the answers of a REST catalog; others say nothing of who asks.
 _LETS_NOBODY_IN = {
     "pyiceberg.UnauthorizedError",
@@ -431,7 +444,7 @@ def refusal(exc: BaseException) -> str | None:
     """Return what a catalog that lets nobody in has answered, or what its file is; None if it is not that."""
     for part in _chain(exc):
         names = _class_names(part)
-        if "sqlalchemy.DBAPIError" in names:
+        if _DATABASE in names:
             said = str(getattr(part, "orig", part)).strip().splitlines()[0]
             return said.rpartition("FATAL:")[2].strip()
         if names & _LETS_NOBODY_IN:

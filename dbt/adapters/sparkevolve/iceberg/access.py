@@ -16,7 +16,6 @@ from pyiceberg.exceptions import (
     NoSuchPropertyException,
     NoSuchTableError,
     NotInstalledError,
-    RESTError,
     ValidationError,
 )
 from pyiceberg.table import Table
@@ -46,6 +45,7 @@ from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
 from dbt.adapters.sparkevolve.messages import (
     answer_of,
+    is_answer,
     is_conflict_in_pyiceberg,
     is_no_answer,
     may_be_outage_in_spark,
@@ -260,9 +260,9 @@ class CatalogAccess:
                 raise self.answered(str(relation), exc) from exc
             # From a file it is the one, with the other as its cause, and from a REST catalog the other.
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
-        except (RESTError, NotImplementedError) as exc:
+        except Exception as exc:
             # Whether it is as busy as in a conflict is looked at where that matters.
-            if is_conflict_in_pyiceberg(exc):
+            if is_conflict_in_pyiceberg(exc) or not is_answer(exc):
                 raise
             raise self.answered(str(relation), exc) from exc
 
@@ -279,7 +279,7 @@ class CatalogAccess:
         try:
             return self.watch.ask(question)
         except Exception as exc:
-            if not isinstance(exc, RESTError) and not is_no_answer(exc):
+            if not is_answer(exc):
                 raise
             where = SparkEvolveRelation.create(self.name, schema).without_identifier()
             raise self.answered(str(where), exc) from exc

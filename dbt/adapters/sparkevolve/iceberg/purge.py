@@ -1,6 +1,7 @@
 """How a table goes, with all of its files."""
 
 from collections.abc import Callable
+from typing import NoReturn
 
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.catalog import delete_data_files, delete_files
@@ -11,7 +12,7 @@ from dbt.adapters.sparkevolve.errors import FilesLeftError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, Purge
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
-from dbt.adapters.sparkevolve.messages import answer_of, outage
+from dbt.adapters.sparkevolve.messages import answer_of, is_answer, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
 
 
@@ -62,24 +63,29 @@ def purge(
     except Exception as exc:
         if access.capabilities.purge is not Purge.EITHER:
             # There is no other way: the table is still there.
-            reason = outage(exc)
-            if reason is not None:
-                raise access.watch.error(reason, f"{relation} could not be removed") from exc
-            raise
+            _raise(access, relation, exc)
         # Files of it are gone already, or may not be removed, or the catalog does not do this.
         try:
             access.watch.limited(lambda: access.opened.drop_table(name))
         except NoSuchTableError:
             pass  # dropped before its files
-        except Exception as dropping:
-            reason = outage(exc)
-            if reason is not None:
-                raise access.watch.error(reason, f"{relation} could not be removed") from dropping
-            raise exc from dropping
+        except Exception:
+            _raise(access, relation, exc)
         raise FilesLeftError(str(relation), answer_of(exc)) from exc
     if location is not None:
         remove_leftovers(location)
     return True
+
+
+def _raise(access: CatalogAccess, relation: BaseRelation, exc: Exception) -> NoReturn:
+    """Raise the error of a table that is still there, with catalog and address if the reason is theirs."""
+    undone = f"{relation} could not be removed"
+    reason = outage(exc)
+    if reason is not None:
+        raise access.watch.error(reason, undone) from exc
+    if is_answer(exc):
+        raise access.answered(str(relation), exc, undone) from exc
+    raise exc
 
 
 class FilesLeft(Exception):

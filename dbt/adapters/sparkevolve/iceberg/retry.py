@@ -6,14 +6,20 @@ from typing import TypeVar
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt_common.exceptions import DbtRuntimeError
-from pyiceberg.exceptions import CommitStateUnknownException, RESTError
+from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.table import Table
 from pyiceberg.table.update import TableRequirement, TableUpdate
 
 from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, CommitConflictError
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.guards import commit
-from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, is_no_answer, outage
+from dbt.adapters.sparkevolve.messages import (
+    answer_of,
+    is_answer,
+    is_conflict_in_pyiceberg,
+    is_no_answer,
+    outage,
+)
 
 Result = TypeVar("Result")
 
@@ -71,10 +77,9 @@ def retry(
                 access.cancellation.pause(wait_seconds(conflicts))
                 conflicts += 1
             elif reason is None:
-                is_strange = is_no_answer(exc)
-                if is_strange or isinstance(exc, CommitStateUnknownException):
+                if is_no_answer(exc) or isinstance(exc, CommitStateUnknownException):
                     undone = _unknown(wanted, relation)
-                if is_strange or isinstance(exc, RESTError):
+                if is_answer(exc):
                     raise access.answered(str(relation), exc, undone) from exc
                 raise
             elif outages == MOST_OUTAGES:
