@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -949,7 +950,8 @@ def test_letters_stay_if_a_direct_load_may_have_committed(
     with pytest.raises(DbtRuntimeError) as raised:
         run.runner.run_step(load, step)
     assert letters.stay is stays
-    is_unknown = isinstance(error, StatementError) and error.is_fate_unknown
+    is_ended = isinstance(error, SessionEndedError)
+    is_unknown = is_ended or (isinstance(error, StatementError) and error.is_fate_unknown)
     assert ("nobody has told whether this" in raised.value.msg) is is_unknown
 
 
@@ -1039,11 +1041,15 @@ def test_a_direct_load_that_fails_half_way_says_what_readers_see(run: Run, start
         "[DIVIDE_BY_ZERO]\nThe model's `publish` is 'direct', so the statement before this one has taken "
         f"effect: readers of {MAIN} do not see the rows that this run was to replace until it runs again."
     )
-    for step in range(2):
-        run.spark.answers = [StatementError("Unknown failure", "INSERT", is_fate_unknown=True)]
+    unknown = StatementError("Unknown failure", "INSERT", is_fate_unknown=True)
+    # As where the catalog was lost with the answer to a commit.
+    away = CatalogUnavailableError("lake", "http://127.0.0.1:1", "nobody answers", 0)
+    away.__cause__ = unknown
+    for step, error in product(range(2), (unknown, away)):
+        run.spark.answers = [error]
         with pytest.raises(DbtRuntimeError) as raised:
             run.runner.run_step(load, step)
-        assert raised.value.msg == "Unknown failure\nThe model's `publish` is 'direct', " + (
+        assert raised.value.msg == f"{error.msg}\nThe model's `publish` is 'direct', " + (
             "so the statement before this one has taken effect, and nobody has told whether this one has: if "
             f"not, readers of {MAIN} do not see the rows that this run was to replace until it runs again."
             if step

@@ -309,6 +309,8 @@ def test_a_refusal_is_no_outage() -> None:
     [
         ("org.apache.iceberg.jdbc.UncheckedSQLException: Failed to connect: jdbc:postgresql", True),
         ("Connect to http://h:1 [h/127.0.0.1] failed: Connection refused", True),
+        ("Service unavailable: busy", True),
+        ("Error occurred while processing POST request\nCaused by: h:1 failed to respond", True),
         ("[TABLE_OR_VIEW_NOT_FOUND] The table or view `t` cannot be found.", False),
     ],
 )

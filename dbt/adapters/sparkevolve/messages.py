@@ -383,6 +383,7 @@ _SPARK = re.compile(
     r"|UnknownHostException|Connection (?:to \S+ )?refused|SocketTimeoutException|PSQLException"
     r"|MetaException|TTransportException"
     r"|Cannot (?:connect|communicate)|Failed to connect|RuntimeMetaException|SQLITE_CANTOPEN"
+    r"|Service unavailable:|Error occurred while processing [A-Z]+ request"
 )
 # By name: which of these libraries is there depends on the catalog.
 _MAY_BE_OUTAGE = {

@@ -11,8 +11,8 @@ from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     RepeatedKeyError,
     RunCancelledError,
-    StatementError,
     TableChangedError,
+    may_have_taken_effect,
 )
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -128,7 +128,8 @@ class Steps:
                 raise error
             return self._try_again(load, step)
         except DbtRuntimeError as exc:
-            is_unknown = isinstance(exc, StatementError) and exc.is_fate_unknown
+            # That the catalog is away now may be the cause, or come after a commit.
+            is_unknown = may_have_taken_effect(exc)
             is_told = isinstance(exc, ConnectionLostError | RunCancelledError)
             if load.goes_on_branch or is_told or (step == 0 and not is_unknown):
                 raise
