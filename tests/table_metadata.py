@@ -106,7 +106,7 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
         yield f"the current schema {metadata['current-schema-id']} does not exist"
     seen: dict[int, tuple[int, Field]] = {}
     replacements = _schemas_of_replacements(metadata)
-    is_restored = any(restored_fields(metadata).values())
+    is_restored = any(fields for fields, _ in restores(metadata).values())
     names_of: dict[int, set[str]] = {}
     earlier: set[int] = set()
     previous: set[int] = set()
@@ -139,14 +139,19 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
         previous = ids
 
 
-def restored_fields(metadata: Metadata) -> dict[int, list[str]]:
-    """Return by schema id what `restore_column` has put back under its old id, as its own record says."""
+def restores(metadata: Metadata) -> dict[int, tuple[list[str], str]]:
+    """Return by schema id what `restore_column` has put back under its old id, and by which command.
+
+    As its own record says. A second restore may make a schema the current one again.
+    """
     records = {
         int(name.removeprefix("sparkevolve.schema.")): json.loads(text)
         for name, text in metadata.get("properties", {}).items()
         if re.fullmatch(r"sparkevolve\.schema\.[0-9]+", name)
     }
-    return {number: entry.get("restored", []) for number, entry in records.items()}
+    return {
+        number: (entry.get("restored", []), entry.get("restored_by", "")) for number, entry in records.items()
+    }
 
 
 def _schemas_of_replacements(metadata: Metadata) -> set[int]:
@@ -295,7 +300,7 @@ def _fields_that_came_back(before: Metadata, metadata: Metadata) -> Iterator[str
         number = schema["schema-id"]
         if number in known and number != metadata["current-schema-id"]:
             continue
-        was_restored = restored_fields(before).get(number) != restored_fields(metadata).get(number)
+        was_restored = restores(before).get(number) != restores(metadata).get(number)
         for field_id, field in fields(schema) if not was_restored else ():
             if field_id not in there and field_id <= before["last-column-id"]:
                 yield (

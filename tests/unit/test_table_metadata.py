@@ -264,6 +264,14 @@ def go_back_to_the_first_schema(m: Metadata) -> None:
     m["current-schema-id"] = 0
 
 
+def restored_by(command: str, schema_id: int) -> Change:
+    """Record that a command has put `b` back, which has made schema 1 the current one; it may be no more."""
+    entry = json.dumps({"restored": ["`b`"], "restored_by": command})
+    return lambda m: m.update(
+        {"properties": {"sparkevolve.schema.1": entry}, "current-schema-id": schema_id},
+    )
+
+
 CHANGES: dict[str, tuple[Change, Change, list[str]]] = {
     "a new column": (
         lambda m: None,
@@ -289,6 +297,12 @@ CHANGES: dict[str, tuple[Change, Change, list[str]]] = {
     "a dropped column that comes back": (
         go_back_to_the_first_schema,
         lambda m: m.update({"current-schema-id": 1}),
+        ["schema 1: `b` has field id 6, which is not new, and no field had it just before"],
+    ),
+    "a column that is restored once more": (restored_by("run-1", 0), restored_by("run-2", 1), []),
+    "a restored column that comes back": (
+        restored_by("run-1", 0),
+        restored_by("run-1", 1),
         ["schema 1: `b` has field id 6, which is not new, and no field had it just before"],
     ),
     "a schema that changes": (
