@@ -120,13 +120,20 @@ def test_numbers_are_compared_as_they_are_stored(scenario: Scenario) -> None:
 
 
 def test_a_key_that_is_no_utf_8_is_replaced(scenario: Scenario) -> None:
-    """What Iceberg has as the bounds of such keys is greater or less than they are."""
-    keys = "select cast(k as string) as id, {v} as v from values (X'C3'), (X'61FF'), (X'FF') as r(k)"
-    strategies = {"replaced": "delete+insert", "merged": "merge"}
+    """Iceberg's bounds of such keys, in a batch or a file of the table, are greater or less than they are."""
+    alone, between = ["C3", "61FF", "FF"], ["61", "C3", "C480"]
+    models = {
+        "replaced": ("delete+insert", alone, alone),
+        "merged": ("merge", alone, alone),
+        "replaced_between": ("delete+insert", ["C3"], between),
+        "merged_between": ("merge", ["C3"], between),
+    }
     for v in (1, 2):
-        for name, strategy in strategies.items():
-            scenario.model(keys.format(v=v), name, incremental_strategy=strategy)
+        for name, (strategy, *keys) in models.items():
+            rows = ", ".join(f"(X'{key}')" for key in keys[v - 1])
+            sql = f"select cast(k as string) as id, {v} as v from values {rows} as r(k)"
+            scenario.model(sql, name, incremental_strategy=strategy)
         scenario.run()
-    for name in strategies:
-        rows = scenario.sql(f"select hex(id), v from {scenario.relation(name)} order by 1")
-        assert rows == [("61FF", 2), ("C3", 2), ("FF", 2)], name
+    for name, (_, _, keys) in models.items():
+        found = scenario.sql(f"select hex(id), v from {scenario.relation(name)} order by 1")
+        assert found == [(key, 2) for key in sorted(keys)], name

@@ -37,9 +37,7 @@ _PLAIN_VALUES: dict[type, Callable[[Any], Any]] = {
     TimestampType: micros_to_timestamp,
     TimestamptzType: micros_to_timestamptz,
 }
-# What Iceberg has in a bound for a string that is not valid UTF-8, which is less or greater than that, and
-# what it may have where it cuts one off.
-_NOT_UTF8 = re.compile("[\ufffd\ufffe]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class StagedBatch:
@@ -118,6 +116,20 @@ def _bounds(field: NestedField, files: Sequence[DataFile]) -> tuple[Any, Any] | 
             highs.append(convert(from_bytes(field.field_type, high)))
         except (OverflowError, ValueError):
             return None  # a year that Python's calendar does not have, or half a character
-        if any(isinstance(bound, str) and _NOT_UTF8.search(bound) for bound in (lows[-1], highs[-1])):
-            return None
-    return (min(lows), max(highs)) if lows else None
+    if not lows:
+        return None
+    if isinstance(field.field_type, StringType):
+        return _bounds_of_texts(min(lows), max(highs))
+    return min(lows), max(highs)
+
+
+def _bounds_of_texts(low: str, high: str) -> tuple[str, str] | None:
+    """Return the next wider bounds that are ASCII; None if there are none.
+
+    A string that is not valid UTF-8 has U+FFFD in Iceberg's bounds, of a batch and of a file of the target,
+    and is less or greater than these. With the ASCII that it begins with, its bounds begin, too.
+    """
+    start, end = _NOT_ASCII.split(low)[0], _NOT_ASCII.split(high)[0]
+    if end == high:
+        return start, high
+    return (start, end[:-1] + chr(ord(end[-1]) + 1)) if end else None
