@@ -363,18 +363,24 @@
 {% endmacro %}
 
 
-{# The setting that retires a field and gives its name to the new type. #}
+{# The setting that retires a field and gives its name to the new type; empty for what the table is partitioned by, whose
+   name no other one can have. #}
 {% macro move_setting(planner, path) %}
   {# What is in a list or a map directly has no name of its own. #}
   {% set at, levels = namespace(length=1, type=sparkevolve.struct_type(planner.table)), [] %}
   {% for name in path.names %}
+    {% set field = at.type.fields | selectattr('name', 'equalto', name) | first %}
     {% if at.type.kind == 'struct' %}
       {% do levels.append(name | lower) %}
-      {% set at.length = loop.index %}
+      {% set at.length, at.ids = loop.index, sparkevolve.ids_within(field) %}
     {% endif %}
-    {% set at.type = (at.type.fields | selectattr('name', 'equalto', name) | first).type %}
+    {% set at.type = field.type %}
   {% endfor %}
   {% set names = path.names[:at.length] %}
+  {% set policy = planner.policy %}
+  {% if at.ids | select('in', policy.partition_sources) | list or names | join('.') | lower in policy.partition_names %}
+    {% do return('') %}
+  {% endif %}
   {% set beside = sparkevolve.siblings_at(planner.table, names).values() | map(attribute='name') | list %}
   {% set at_path = sparkevolve.config_path(names) ~ ': ' %}
   {# What the model returns under such a name would be taken for the values of the old column. #}

@@ -845,6 +845,26 @@ def test_a_partition_column_cannot_go_where_partitions_are_replaced() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "facts", [TableFacts(partition_sources=frozenset({2})), TableFacts(partition_names={"day": 2})]
+)
+def test_it_is_not_advised_to_replace_what_a_table_is_or_was_partitioned_by(facts: TableFacts) -> None:
+    (refusal,) = plan("id int, Day string", "id int, day int", facts=facts).refusals
+    assert str(refusal) == (
+        "Column `Day` is string in the table, and the model returns int. If string holds all its values, "
+        "cast it to string in the model; if not, return it under a new name, fill that for old rows, and "
+        "retire the old name."
+    )
+    (beside,) = plan("size string, Day string", "size int, day string", facts=facts).refusals
+    assert "set `column_renames: {size: size_old}`." in str(beside)
+
+
+def test_a_column_cannot_be_called_like_the_partition_field_of_another() -> None:
+    facts = TableFacts(partition_names={"day": 2})
+    (refusal,) = plan("id int, Day string", "id int, day int", facts=facts, renames={"Day": "d"}).refusals
+    assert "a partition spec of the table has, or once had, the field `day`" in str(refusal)
+
+
 def test_a_refused_type_is_all_that_is_refused_whatever_is_around_it() -> None:
     """Each kind of refusal goes on to the next column, and into the next field of a struct."""
     in_table = {"s": struct(10, a=INT, t=TimeType(), b=INT), "u": struct(20, a=INT)}

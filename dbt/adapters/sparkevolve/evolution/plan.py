@@ -186,7 +186,7 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
 
 
 def move_setting(path: Path, target: Schema, source: Schema, policy: Policy) -> str:
-    """Return the setting that retires a field of a table, as a text goes on with it; empty for a key."""
+    """Return the setting that retires a field of a table, as a text goes on with it; empty if none does."""
     return _Planner(target, source, policy, {}, ColumnDefaults(policy)).move(path)
 
 
@@ -447,7 +447,10 @@ class _Planner:
         return Keep()
 
     def move(self, path: Path) -> str:
-        """Return the setting that retires a field and gives its name to the new type; empty for a key."""
+        """Return the setting that retires a field and gives its name to the new type; empty if there is none.
+
+        It is not for a key, nor for what the table is partitioned by.
+        """
         if fold(path[0]) in map(fold, self.policy.unique_key):
             return ""
         return self._move(path)
@@ -455,6 +458,8 @@ class _Planner:
     def _move(self, path: Path) -> str:
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
+        if self._is_partitioned_by(path):
+            return ""
         beside = _names_beside(self.target, path)
         # What the model returns under such a name would be taken for the values of the old column.
         other = free_name(f"{path[-1]}_old", [*beside, *_names_beside(self.source, path)])
@@ -463,6 +468,16 @@ class _Planner:
         if not done:
             return setting
         return f"{setting} in the place of `{config_path(path)}: {config_name(done)}`, which was done before"
+
+    def _is_partitioned_by(self, path: Path) -> bool:
+        """Tell whether a partition field is of a field, or has its name: then no other one can be called so.
+
+        Or its rows would go to other partitions, from which an overwrite takes others.
+        """
+        facts = self.policy.facts
+        within = fields_within(StructType(*self.target.fields))
+        ids = {f.field_id for below, f in within if below[: len(path)] == path}
+        return bool(ids & facts.partition_sources) or fold(".".join(path)) in facts.partition_names
 
     def _renamed_before(self, path: Path, beside: Iterable[str]) -> str:
         """Return the name that `column_renames` has given to an earlier field of a path; empty for none."""
