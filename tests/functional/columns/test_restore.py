@@ -212,6 +212,13 @@ def test_a_restore_that_brings_an_older_schema_back(scenario: Scenario) -> None:
     history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
     again = f"    again since {entry['restored_at']}, when dbt run {entry['restored_by']} restored `note`"
     assert again in history
+    # Once more, back to the same schema.
+    scenario.sql(f"alter table {scenario.relation()} drop column note")
+    assert restore(scenario, "note").success
+    assert scenario.rows() == by_spark(scenario) == [(1, "keep")]
+    once_more = json.loads(scenario.table().properties["sparkevolve.schema.1"])
+    assert once_more["restored"] == ["`note`"]
+    assert once_more["restored_by"] != entry["restored_by"]
     text = refused(scenario, "gone")
     assert "No schema that the table's metadata still have has had a column `gone`. No field of" in text
     assert "The table has never had a field 9." in refused(scenario, "note", field_id=9)
