@@ -31,6 +31,7 @@ from tests.functional.package.losses import why_skipped
 from tests.functional.package.projects import package_project, target_of_stock
 from tests.functional.postgres import Postgres
 from tests.functional.rest_catalog import RestCatalog
+from tests.functional.servers import SHORT_LIVED_JAVA
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 from tests.metadata_files import BadMetadataError, MetadataFiles
 from tests.printed_profiles import as_printed
@@ -45,9 +46,6 @@ FAST = {
 }
 # One Spark serves all tests of a process, whichever begins, and some have a catalog of their own.
 DRIVERS = {"spark.jars.packages": ",".join(dict.fromkeys(JDBC_DRIVERS.values()))}
-# No statement runs long enough to win back what Java's second compiler and a parallel collector take: with
-# them, they use more of a processor than Spark's own threads.
-SHORT_LIVED_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
 
 # dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
 enable_test_caching()
@@ -207,7 +205,7 @@ def profile_target(
         "catalog_properties": catalog_properties,
     }
     if method == "session":
-        config = {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}
+        config = {**FAST, "spark.driver.extraJavaOptions": SHORT_LIVED_JAVA, **DRIVERS}
         # A session that is there already takes no jar, and this one is large.
         if any("[nessie" in item.nodeid for item in request.session.items):
             version = iceberg_runtime(pyspark.__version__).rpartition(":")[2]

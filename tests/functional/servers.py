@@ -16,6 +16,14 @@ from typing import Any
 from dbt.adapters.sparkevolve.spark.java import provide_java
 
 HOST = "127.0.0.1"
+# No statement of the tests runs long enough to win back what Java's second compiler and a parallel collector
+# take: with them, they use more of a processor than Spark's own threads. But without the second compiler Java
+# reserves a fifth of the space for compiled code, and Spark fills it within minutes: Java throws away what it
+# has compiled, and compiles it again. And it collects the whole heap as often as classes have come to fill
+# what it expects of them at first.
+SHORT_LIVED_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=256m"
+)
 
 
 class ServerError(RuntimeError):

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import JDBC_DRIVERS
 from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
-from tests.functional.servers import HOST, Server, ServerError, ServerProcess, free_port
+from tests.functional.servers import HOST, SHORT_LIVED_JAVA, Server, ServerError, ServerProcess, free_port
 
 MAIN_CLASS = "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"
 
@@ -156,8 +156,7 @@ class ThriftServer(Server):
             "spark.sql.shuffle.partitions": "2",
             "spark.hadoop.hive.exec.scratchdir": str(tmp / "hive"),
             "spark.driver.extraJavaOptions": (
-                f"-Djava.io.tmpdir={tmp} -Duser.timezone=UTC -XX:-UsePerfData -XX:TieredStopAtLevel=1"
-                " -XX:+UseSerialGC"
+                f"-Djava.io.tmpdir={tmp} -Duser.timezone=UTC -XX:-UsePerfData {SHORT_LIVED_JAVA}"
             ),
             "spark.sql.session.timeZone": "UTC",
             **self._spark_conf,

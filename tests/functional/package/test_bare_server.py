@@ -10,6 +10,7 @@ from pyiceberg.catalog import load_catalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from tests.functional.harness import Scenario, thrift_runner
 from tests.functional.package.projects import package_project, target_of_stock
+from tests.functional.servers import SHORT_LIVED_JAVA
 from tests.functional.thrift_server import ThriftServer, iceberg_packages
 
 ADDS = {"on_schema_change": "append_new_columns"}
@@ -31,7 +32,7 @@ def bare_project(tmp_path: Path, method: str) -> Iterator[Scenario]:
     conf: dict[str, Any] = {
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.codegen.wholeStage": "false",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": SHORT_LIVED_JAVA,
         **settings.spark,
         "spark.sql.defaultCatalog": "lake",
     }
