@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import (
     AfterLoadError,
@@ -44,6 +44,20 @@ def test_after_that_it_says_what_has_been_done() -> None:
     assert node.explained(explained) is explained
     cancelled = RunCancelledError("nothing")
     assert node.explained(cancelled) is cancelled
+
+
+def test_a_plan_that_fails_names_what_a_run_would_build_first() -> None:
+    error = DbtDatabaseError("[UNRESOLVED_COLUMN] `n`")
+    node = Node()
+    node.begin_plan("model.shop.t")
+    assert node.unplanned(error) is error
+    node.begin_plan("model.shop.t", ["orders", "a`b"])
+    assert getattr(node.unplanned(error), "msg", "") == (
+        "[UNRESOLVED_COLUMN] `n`\nA plan takes what the model reads as it is now, and a run would build "
+        "`orders`, `a``b` first. If what is missing comes with that, plan this model again once that is "
+        "built."
+    )
+    assert node.unplanned(GONE) is GONE
 
 
 def test_a_table_that_has_gone_is_told_once() -> None:

@@ -226,13 +226,14 @@ class SparkEvolveAdapter(SparkAdapter):
         """Clean up after a node, and say in its error, if it has one, what had been done."""
         exc = sys.exc_info()[1]
         end_node()
-        if context.planned and exc is not None:
-            self._plans.add_failure(context.planned, str(getattr(exc, "msg", None) or exc))
         catalog = self.catalogs.of(context.database)
         DeadLetters(catalog, self._spark, context).give_back(exc)
         Batches(catalog, self, context).give_back()
         Creation(catalog, self._spark, context).give_back()
         explained = context.explained(exc) if isinstance(exc, Exception) else exc
+        if context.planned and explained is not None:
+            explained = context.unplanned(explained)
+            self._plans.add_failure(context.planned, str(getattr(explained, "msg", None) or explained))
         if explained is not None and explained is not exc:
             raise explained from exc
 

@@ -20,6 +20,7 @@ def test_a_model_whose_pre_hook_may_change_something_is_not_planned(scenario: Sc
     scenario.model("select * from {{ ref('seen') }}")
     scenario.model("select 1 as id", "hidden", **{**VIEW, "materialized": "ephemeral"})
     scenario.model("select 1 as id, current_date() as d", "reads")
+    scenario.model("select id, 1 as n from {{ ref('reads') }}", "later")
     scenario.run()
     before = scenario.state()
     hook = f"/* make */ create or replace view {scenario.relation('seen')} as select 'x' as id"
@@ -29,12 +30,15 @@ def test_a_model_whose_pre_hook_may_change_something_is_not_planned(scenario: Sc
         "reads",
         pre_hook=["set spark.x.y = 1", "select * from {{ this }}", ""],
     )
+    scenario.model("select id, n from {{ ref('reads') }}", "later")
     run = scenario.fail(*PLAN)
     found = messages(run)
     assert (
         f"{scenario.relation()} cannot be planned: its pre-hook `{hook}` runs before the model" in found["t"]
     )
     assert found["reads"] == "planned, nothing was changed"
+    assert "`n` cannot be resolved" in found["later"]
+    assert "a run would build `reads` first. If what is missing comes with that, plan" in found["later"]
     assert (
         f"{scenario.relation('reads')}\n"
         "  change     add column `n` int\n"

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from dbt.adapters.base.relation import BaseRelation
 from dbt.adapters.events.logging import AdapterLogger
-from dbt_common.exceptions import DbtRuntimeError
+from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
 from dbt_common.invocation import get_invocation_id
 
 from dbt.adapters.sparkevolve.errors import (
@@ -21,7 +21,7 @@ from dbt.adapters.sparkevolve.errors import (
     may_have_taken_effect,
     what_was_written,
 )
-from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution import names, record
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.letters import Letters
 from dbt.adapters.sparkevolve.load.load import Load
@@ -68,6 +68,7 @@ class Node:
         evolved: what ``changed`` has as texts.
         result: what it tells dbt that it has done.
         planned: dbt's id of it if it is planned only.
+        built_before: of a plan, the names of what it reads and the same run would build first.
     """
 
     name: str = ""
@@ -94,6 +95,7 @@ class Node:
     evolved: list[object] = field(default_factory=list)
     result: NodeResult = field(default_factory=NodeResult)
     planned: str = ""
+    built_before: Sequence[str] = ()
 
     def rows_are_visible(
         self,
@@ -177,13 +179,25 @@ class Node:
         self.result.warnings += named
         return [marked(text) if is_marked else text for text in named]
 
-    def begin_plan(self, unique_id: str) -> None:
+    def begin_plan(self, unique_id: str, built_before: Sequence[str] = ()) -> None:
         """Note that the node is planned, and does not run.
 
         Args:
             unique_id: dbt's id of it.
+            built_before: the names of what it reads and the same run would build first.
         """
         self.planned = unique_id
+        self.built_before = built_before
+
+    def unplanned(self, error: BaseException) -> BaseException:
+        """Return why the node cannot be planned: what Spark lacks may be what a run would make first."""
+        if not self.built_before or not isinstance(error, DbtDatabaseError):
+            return error
+        return DbtDatabaseError(
+            f"{error.msg}\nA plan takes what the model reads as it is now, and a run would build "
+            f"{', '.join(map(names.quote, self.built_before))} first. If what is missing comes with that, "
+            "plan this model again once that is built."
+        )
 
     def note_gone(self, relation: SparkEvolveRelation) -> None:
         """Note that dbt compiled the model as incremental, and that its table is not there any more."""

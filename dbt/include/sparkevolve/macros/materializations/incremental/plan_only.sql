@@ -6,7 +6,7 @@
 
 
 {% macro sparkevolve__plan_only(target_relation, settings, full_refresh) %}
-  {% do adapter.node().begin_plan(model.unique_id) %}
+  {% do adapter.node().begin_plan(model.unique_id, sparkevolve__built_before(model.depends_on.nodes)) %}
   {% do sparkevolve__warn_of_settings() %}
   {% do sparkevolve__run_reading_hooks(target_relation) %}
   {% set existing_relation = adapter.current_relation(target_relation) %}
