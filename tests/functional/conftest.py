@@ -24,6 +24,7 @@ from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime
 from dbt.adapters.sparkevolve.spark.session_config import EXTENSIONS
 from tests.functional.harness import Scenario, SqlRunner, session_runner, thrift_runner
 from tests.functional.intruders import intrude as intrude
+from tests.functional.java_names import remember_java_names
 from tests.functional.java_parser import JavaParser
 from tests.functional.metastore import HiveMetastore
 from tests.functional.mysql import MariaDb
@@ -50,7 +51,8 @@ DRIVERS = {"spark.jars.packages": ",".join(dict.fromkeys(JDBC_DRIVERS.values()))
 
 # dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
 enable_test_caching()
-# Each command makes some hundred thousand objects that live to its end. Python would look 150 times for those
+remember_java_names()
+# Each command makes some hundred thousand objects that live to its end. Python would look fifty times for those
 # that are in no use any more: a fifth of what dbt's parser takes.
 gc.set_threshold(50_000, 10, 10)
 # dbt looks through the whole call stack for the module that defines a flag of its behaviour, for each flag of
