@@ -44,6 +44,8 @@ FAST = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
     "spark.sql.codegen.wholeStage": "false",
+    # The text of each plan is for Spark's page, which nobody opens.
+    "spark.sql.ui.explainMode": "simple",
     "spark.driver.memory": "2g",
 }
 # One Spark serves all tests of a process, whichever begins, and some have a catalog of their own.
