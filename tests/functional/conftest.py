@@ -54,8 +54,8 @@ DRIVERS = {"spark.jars.packages": ",".join(dict.fromkeys(JDBC_DRIVERS.values()))
 # dbt's own switch for suites like this one: a process parses the text of a macro once, not in each command.
 enable_test_caching()
 remember_java_names()
-# Each command makes some hundred thousand objects that live to its end. Python would look fifty times for those
-# that are in no use any more: a fifth of what dbt's parser takes.
+# Each command makes some hundred thousand objects that live to its end. Python would look fifty times for
+# those that are in no use any more: a fifth of what dbt's parser takes.
 gc.set_threshold(50_000, 10, 10)
 # dbt looks through the whole call stack for the module that defines a flag of its behaviour, for each flag of
 # each command. It is the same module each time; under pytest, whose stack is deep, that took a seventh of the
