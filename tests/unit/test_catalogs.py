@@ -330,7 +330,7 @@ def test_only_what_a_statement_names_is_asked(catalogs: Catalogs) -> None:
         "select `far_away`.`x`",
     ):
         catalogs.check_before(sql)
-    error = StatementFailure("java.net.ConnectException: Connection refused")
+    error = StatementError("java.net.ConnectException: Connection refused", "select")
     catalogs.check_after(error, "select faraway, _away from other.s.t")
     for sql in ("select * from `away`.`s`.`t`", "show databases in `away`", "create schema `away`.`s`"):
         with pytest.raises(CatalogUnavailableError) as raised:
@@ -342,8 +342,18 @@ def test_only_what_a_statement_names_is_asked(catalogs: Catalogs) -> None:
     assert raised.value.catalog == "away"
 
 
-class StatementFailure(Exception):
-    """An error of Spark's that an outage may have caused."""
+@pytest.mark.parametrize("is_unknown", [False, True])
+def test_an_answer_of_a_rest_catalog_to_spark_has_its_name(catalogs: Catalogs, is_unknown: bool) -> None:
+    sql = "insert into `away`.`s`.`t` select * from `other`.`s`.`t`"
+    for text in ("Not authorized: who are you?", "Server error: Internal: oh", "Service failed: 502: oh"):
+        error = StatementError(text, sql, is_fate_unknown=is_unknown)
+        with pytest.raises(StatementError) as raised:
+            catalogs.check_after(error, sql)
+        assert raised.value.msg == f"{text}\nThe Iceberg catalog `away` at 127.0.0.1:1 has answered Spark so."
+        assert (raised.value.statement, raised.value.is_fate_unknown) == (sql, is_unknown)
+        assert raised.value.__cause__ is error
+        catalogs.check_after(error, "select * from `other`.`s`.`t`")
+    catalogs.check_after(StatementError("[DIVIDE_BY_ZERO] oh", sql), sql)
 
 
 def data_test(*, stores: bool) -> SingularTestNode:

@@ -385,6 +385,11 @@ _SPARK = re.compile(
     r"|Cannot (?:connect|communicate)|Failed to connect|RuntimeMetaException|SQLITE_CANTOPEN"
     r"|Service unavailable:|Error occurred while processing [A-Z]+ request"
 )
+# What Iceberg's Java library puts before the answer of a REST catalog.
+_REST_IN_SPARK = re.compile(
+    r"(?:Server error|Service (?:failed|unavailable)|Not authorized|Forbidden|Malformed request"
+    r"|Unable to process): |Error occurred while processing [A-Z]+ request"
+)
 # By name: which of these libraries is there depends on the catalog.
 _MAY_BE_OUTAGE = {
     "requests.ConnectionError",
@@ -461,6 +466,11 @@ def may_be_outage_in_spark(message: str) -> bool:
     Texts of the clients that Iceberg 1.10 to 1.12 has for its catalogs.
     """
     return _SPARK.search(message) is not None
+
+
+def is_rest_answer_in_spark(message: str) -> bool:
+    """Tell whether a statement failed for what a REST catalog has answered (Iceberg 1.10 to 1.12)."""
+    return _REST_IN_SPARK.search(message) is not None
 
 
 def _may_be_outage(exc: BaseException) -> bool:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Sequence
 
-from dbt.adapters.sparkevolve.errors import ForeignCatalogError
+from dbt.adapters.sparkevolve.errors import ForeignCatalogError, StatementError
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.iceberg.access import UnstatedAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
+from dbt.adapters.sparkevolve.messages import is_rest_answer_in_spark
 
 
 class Catalogs:
@@ -108,16 +109,23 @@ class Catalogs:
             if catalog is not self.own and _names(sql, name):
                 catalog.check()
 
-    def check_after(self, error: Exception, sql: str) -> None:
+    def check_after(self, error: StatementError, sql: str) -> None:
         """See whether a catalog is away, after a statement of Spark's that may have failed for that.
 
         Raises:
             CatalogUnavailableError: one is.
+            StatementError: the same, with the name of the one REST catalog whose answer it is.
         """
+        # By hand it may have been written without quotes.
+        named = {name for name in self._stated if re.search(rf"(?<!\w){name}(?!\w)", sql)}
         for name, catalog in self._stated.items():
-            # By hand it may have been written without quotes.
-            if catalog is self.own or re.search(rf"(?<!\w){name}(?!\w)", sql):
+            if catalog is self.own or name in named:
                 catalog.check_after(error)
+        rest = [self._stated[name] for name in named if self._stated[name].access.settings.kind == "rest"]
+        if len(rest) == 1 and is_rest_answer_in_spark(error.msg):
+            where = f"`{rest[0].name}` at {rest[0].access.settings.where}"
+            text = f"{error.msg}\nThe Iceberg catalog {where} has answered Spark so."
+            raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
 
 
 class _Unstated(IcebergCatalog):

@@ -42,8 +42,8 @@ class Watched(Protocol):
     def check_before(self, sql: str) -> None:
         """See whether those answer that a statement names, unless they have answered before."""
 
-    def check_after(self, error: Exception, sql: str) -> None:
-        """See whether one is away, after a statement that may have failed for that."""
+    def check_after(self, error: StatementError, sql: str) -> None:
+        """See whether one is away, or has answered so, after a statement that may have failed for that."""
 
 
 class SparkEvolveConnectionManager(SparkConnectionManager):
