@@ -69,6 +69,8 @@ def refused(given: dict[str, Any], config: dict[str, Any] | None = None) -> str:
         ("merge_updates_column", "merge_update_columns"),
         ("persist_doc", "persist_docs"),
         ("event_tiem", "event_time"),
+        ("Database", "database"),
+        ("data_base", "database"),
     ],
 )
 def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
@@ -93,6 +95,7 @@ def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
         {"tag": "x"},  # near a field of dbt's that changes nothing of what is written
         {"post-hook": []},
         {"schemas": "x"},
+        {"databases": "x"},
         {"partitions": ["x"]},  # dbt-bigquery's
         {"base_location_root": "x"},  # dbt-snowflake's
     ],
