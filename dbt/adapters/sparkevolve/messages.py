@@ -142,9 +142,15 @@ def is_grant_unknown(message: str) -> bool:
     return _NO_GRANTS.search(message) is not None
 
 
-def is_relation_not_found(message: str) -> bool:
-    """Tell whether a statement names a table or view that is not there (Spark 3.5 and 4)."""
-    return _RELATION_NOT_FOUND.search(message) is not None
+def is_relation_not_found(message: str, name: str = "") -> bool:
+    """Tell whether a statement names a table or view that is not there (Spark 3.5 and 4).
+
+    Args:
+        message: the text of the error.
+        name: the rendered name of the one that is meant; empty for any. A line of the statement, which may be
+            quoted behind, may name others, too.
+    """
+    return _RELATION_NOT_FOUND.search(message) is not None and name in message.partition("\n== SQL")[0]
 
 
 def is_type_unreturnable(message: str) -> bool:

@@ -237,7 +237,7 @@ class Node:
                 f"{text}\n{self.gone} was there when dbt compiled the model, and has been dropped or "
                 "replaced since, by a hook of this run or by another writer. Nothing was loaded."
             )
-        if self.seen and self.seen in text and is_relation_not_found(text):
+        if self.seen and is_relation_not_found(text, self.seen):
             return DbtRuntimeError(
                 f"{text}\nPyIceberg has found {self.seen} when the node began, and Spark does not find it. "
                 "Either it has been dropped or renamed since, or the profile names another catalog than the "
