@@ -589,6 +589,11 @@ def test_what_is_no_table_of_its_own_stands_nowhere(catalogs: Catalogs) -> None:
             True,
         ),
         ({"type": "rest", "uri": "http://h", "token": "a"}, {"token": "b"}, False),
+        (
+            {"type": "rest", "uri": "http://h", "client.profile-name": "a"},
+            {"client.profile-name": "b"},
+            False,
+        ),
         ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"warehouse": "v"}, False),
         ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"prefix": "p"}, False),
         ({"type": "rest", "uri": "http://h", "warehouse": "w"}, {"header.X-Tenant": "t"}, False),

@@ -85,8 +85,8 @@ _IDENTITY = {
         ),
     ),
 }
-# Without a warehouse, a server may choose one by who asks.
-_OF_USER = ("credential", "token")
+# Without a warehouse, a server may choose one by who asks, such as AWS Glue that of the account.
+_OF_USER = ("credential", "token", "client.profile-name", "client.access-key-id")
 _OF_NO_PLACE = "header.x-iceberg-access-delegation"
 
 
