@@ -166,7 +166,7 @@ class Replayed:
 class Loads(Protocol):
     """What loads a batch, see ``LoadRunner``."""
 
-    def begin_load(self, target: SparkEvolveRelation) -> Base:
+    def begin_load(self, target: SparkEvolveRelation, *, is_plan: bool = False) -> Base:
         """Return the state of the table that the load starts from."""
 
     def evolve(
@@ -426,7 +426,7 @@ class Replay:
     def _load_chunk(self, judged: JudgedLetters, chunk: Chunk, found: Replayed) -> None:
         retries = self._settings.commit_retries
         for attempt in range(retries + 2):
-            base = self._runner.begin_load(self._target)
+            base = self._runner.begin_load(self._target, is_plan=self._arguments.plan_only)
             if _places(base.table.schema()) != _places(judged.schema):
                 raise OperationError(
                     f"The columns of {self._target} have changed since its dead letters were read, so that "

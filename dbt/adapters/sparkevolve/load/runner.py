@@ -91,8 +91,14 @@ class LoadRunner:
         self._notes = RefreshNotes(catalog)
         self._dead_letters = DeadLetters(catalog, spark, node)
 
-    def begin_load(self, target: SparkEvolveRelation) -> Base:
-        """Return the state of ``target`` that the run starts from; remove branches that killed runs left.
+    def begin_load(self, target: SparkEvolveRelation, *, is_plan: bool = False) -> Base:
+        """Return the state of ``target`` that the run starts from; remove what killed runs have left of it.
+
+        That is branches, and the batch of a full refresh, which may still run.
+
+        Args:
+            target: the model's table.
+            is_plan: whether nothing will be loaded: nothing is removed then.
 
         Raises:
             NotIcebergError: the target is not an Iceberg table.
@@ -107,6 +113,8 @@ class LoadRunner:
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
             )
         refuse_unreadable(target, base.table.schema(), self._node.changed)
+        if is_plan:
+            return base
         end_replacement(self._catalog, target, base.table)
         for branch in base.left_over:
             logger.info(f"Removing the branch {branch} of {target}, which an earlier run left behind")
