@@ -285,7 +285,7 @@
   {% set older = [] %}
   {% for row in sparkevolve.rows(
     'select cast(spec_id as string) from ' ~ load.target ~ '.files version as of ' ~ load.table.base
-    ~ ' group by spec_id except select cast(data_file.spec_id as string) from ' ~ load.target
+    ~ ' where content = 0 group by spec_id except select cast(data_file.spec_id as string) from ' ~ load.target
     ~ '.entries version as of ' ~ head ~ ' where status = 1 and snapshot_id = ' ~ head
   ) %}
     {% do older.append(row[0]) %}
@@ -331,9 +331,10 @@
   {% if sparkevolve.overwrite_mode(settings) != 'DYNAMIC' or table.base is none %}
     {% do return(false) %}
   {% endif %}
-  {% do return(
-    sparkevolve.rows('select cast(spec_id as string) from ' ~ relation ~ '.files group by spec_id') | length > 1
-  ) %}
+  {# Of data files: one of deleted rows that is left over has none that could be doubled. #}
+  {% do return(sparkevolve.rows(
+    'select cast(spec_id as string) from ' ~ relation ~ '.files where content = 0 group by spec_id'
+  ) | length > 1) %}
 {% endmacro %}
 
 
