@@ -457,12 +457,12 @@ class Settings:
     """Spark, of which nothing but settings is asked."""
 
     def __init__(self, **known: str) -> None:
-        self.known = {f"`spark.sql.catalog.{name}`": value for name, value in known.items()}
+        self.known = {f"spark.sql.catalog.{name}": value for name, value in known.items()}
         self.asked: list[str] = []
 
     def setting(self, name: str) -> str | None:
         self.asked.append(name)
-        if name == "`spark.sql.catalog.secret`":
+        if name == "spark.sql.catalog.secret":
             raise StatementError("not for you", f"SET {name}")
         return self.known.get(name)
 
@@ -477,7 +477,7 @@ def test_a_catalog_that_spark_lacks_is_no_schema_of_another(
         in_server.check_catalog(name)
     # Each once, and those that are always there never.
     asked = ["third", "other", "secret"]
-    assert spark.asked == [f"`spark.sql.catalog.{name}`" for name in asked]
+    assert spark.asked == [f"spark.sql.catalog.{name}" for name in asked]
     for name, remedy in (
         (
             "nowhere",

@@ -17,7 +17,6 @@ from dbt.adapters.sparkevolve.errors import (
     StatementError,
     UnreadableTableError,
 )
-from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.types import type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
@@ -185,7 +184,7 @@ class Listing:
         if name in self._there:
             return
         try:
-            setting = self._spark.setting(quote(f"spark.sql.catalog.{name}"))
+            setting = self._spark.setting(f"spark.sql.catalog.{name}")
         except StatementError:
             return  # a server may not let one ask
         if setting is None:

@@ -75,13 +75,15 @@ def test_operations_look_at_the_reserved_branch(
 
 def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:
     """`spark.wap.id` takes each statement's rows off every branch: they could not be checked or published."""
+    # Behind `SET spark.wap.id`, too.
+    scenario.write_project(**{"query-comment": {"comment": "run by dbt;", "append": True}})
     scenario.model("select 1 as id, 'a' as v", tblproperties={"write.wap.enabled": "true"})
     scenario.run()
     before = scenario.state()
-    hooks = {"pre_hook": "set spark.wap.id=abc", "post_hook": "reset spark.wap.id"}
+    hooks = {"pre_hook": "set `spark.wap.id` = `abc`", "post_hook": "reset `spark.wap.id`"}
     scenario.model("select 1 as id, 'bad' as v", audits=["v = 'a'"], **hooks)
     message = scenario.fail().message
-    scenario.model("select 1 as id, 'b' as v", post_hook="reset spark.wap.id")
+    scenario.model("select 1 as id, 'b' as v", post_hook="reset `spark.wap.id`")
     assert "the session's `spark.wap.id` keeps each statement's rows apart. Unset `spark.wap.id`" in message
     assert scenario.state() == before
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dbt.adapters.sql.impl import SQLAdapter
 
+from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from dbt.adapters.sparkevolve.spark.sql_settings import whole_plans
 
@@ -78,7 +79,8 @@ class AdapterSpark:
 
     def setting(self, name: str) -> str | None:
         """See ``Spark``."""
-        value = str(self.rows(f"SET {name}")[0][1])
+        # In backticks: without, all of the statement is the name, also a comment that dbt puts behind it.
+        value = str(self.rows(f"SET {quote(name)}")[0][1])
         return None if value == "<undefined>" else value
 
     def set_partition_overwrite(self, mode: str | None) -> None:
