@@ -83,11 +83,6 @@
       ~ 'readers see a run half done, and a statement that is sent twice may add rows twice'
     ) %}
   {% endif %}
-  {% if sparkevolve.spark_setting('spark.sql.parser.escapedStringLiterals', 'false') == 'true' %}
-    {% do lacks.append(
-      '`spark.sql.parser.escapedStringLiterals` is true: descriptions with quotes or backslashes cannot be stored'
-    ) %}
-  {% endif %}
   {% do lacks.extend(sparkevolve.wrong_settings()) %}
   {% if sparkevolve.has_one_session() %}
     {% do sparkevolve.say(

@@ -207,9 +207,9 @@
 {% endmacro %}
 
 
-{# A text as one token, for places where Spark SQL takes no expression, such as COMMENT, where the session's
-   `spark.sql.parser.escapedStringLiterals` is off, as by default. `substitutes` is its `spark.sql.variable.substitute`:
-   `${x}` stands for something else. #}
+{# A text as one token, for places where Spark SQL takes no expression, such as COMMENT and TBLPROPERTIES: there it reads
+   escapes also under `spark.sql.parser.escapedStringLiterals`. `substitutes` is the session's
+   `spark.sql.variable.substitute`: `${x}` stands for something else. #}
 {% macro constant_literal(text, substitutes=false) %}
   {% set escaped = text | replace('\\', '\\\\') | replace("'", "\\'") %}
   {% do return("'" ~ (escaped | replace('${', '\\u0024{') if substitutes else escaped) ~ "'") %}

@@ -375,3 +375,21 @@ def test_on_a_target_of_another_type_the_package_says_that_it_does_nothing(kind:
     told = "the materialization of that adapter runs incremental models."
     line = f"This package is for dbt-spark, and does nothing on the target dev, which is of type {kind}"
     assert said == [f"sparkevolve: {line}: {told}"][:lines]
+
+
+def test_escapes_in_literals_are_no_lack_of_a_server() -> None:
+    """Spark reads them in COMMENT and TBLPROPERTIES whatever the session says of literals in expressions."""
+    answers = {
+        "select version()": "4.1.1",
+        "select current_catalog()": "lake",
+        "set `spark.sql.catalog.lake`": "org.apache.iceberg.spark.SparkCatalog",
+        "set `spark.sql.extensions`": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "set `spark.sql.parser.escapedStringLiterals`": "true",
+    }
+    macros = PackageMacros({"log": lambda text, info: None})
+    vars(macros)["rows"] = lambda sql: [
+        (sql, answers.get(sql)) if sql.startswith("set ") else (answers[sql],)
+    ]
+    lacks: list[str] = []
+    macros.check_server(lacks)
+    assert lacks == []
