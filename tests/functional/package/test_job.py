@@ -136,7 +136,8 @@ def built(project: Scenario, step: int) -> dict[str, tuple[Any, ...]]:
         properties = project.table(name).properties
         # The package leaves other nodes to dbt-spark, and with them the properties of their tables.
         own = {k: v for k, v in properties.items() if not k.startswith("sparkevolve.") and name in QUERIES}
-        found[name] = (list(project.types(name).items()), sort_rows(project.rows(name)), own)
+        # With field ids, what is NOT NULL, and descriptions.
+        found[name] = (str(project.table(name).schema()), sort_rows(project.rows(name)), own)
     view = f"lake.{project.schema}.latest"
     found["latest"] = (project.sql(f"describe {view}"), sort_rows(project.sql(f"select * from {view}")))
     return found
