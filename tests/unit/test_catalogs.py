@@ -349,7 +349,7 @@ def test_an_answer_of_a_rest_catalog_to_spark_has_its_name(catalogs: Catalogs, i
         error = StatementError(text, sql, is_fate_unknown=is_unknown)
         with pytest.raises(StatementError) as raised:
             catalogs.check_after(error, sql)
-        assert raised.value.msg == f"{text}\nThe Iceberg catalog `away` at 127.0.0.1:1 has answered Spark so."
+        assert raised.value.msg == f"{text}\nSpark has asked the Iceberg catalog `away` at 127.0.0.1:1."
         assert (raised.value.statement, raised.value.is_fate_unknown) == (sql, is_unknown)
         assert raised.value.__cause__ is error
         catalogs.check_after(error, "select * from `other`.`s`.`t`")

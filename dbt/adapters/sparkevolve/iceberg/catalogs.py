@@ -124,7 +124,8 @@ class Catalogs:
         rest = [self._stated[name] for name in named if self._stated[name].access.settings.kind == "rest"]
         if len(rest) == 1 and is_rest_answer_in_spark(error.msg):
             where = f"`{rest[0].name}` at {rest[0].access.settings.where}"
-            text = f"{error.msg}\nThe Iceberg catalog {where} has answered Spark so."
+            # It may not have answered.
+            text = f"{error.msg}\nSpark has asked the Iceberg catalog {where}."
             raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
 
 
