@@ -19,6 +19,7 @@ from pyiceberg.types import (
 )
 
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Unchanged, Whole
+from dbt.adapters.sparkevolve.evolution.types import VariantType
 from dbt.adapters.sparkevolve.load.letters import Letters, reasons_of
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.sql.dead_letters import Judgement, encoded, insert_letters, to_json
@@ -121,6 +122,7 @@ DAY = "substring_index(CAST(CAST({} AS timestamp_ntz) AS string), ' ', 1)"
             f"IF(r.`c` IS NULL, NULL, named_struct('at', {DAY.format('r.`c`.`at`')}, 'n', r.`c`.`n`))",
         ),
         (ListType(1, DateType()), f"transform(r.`c`, value_0 -> {DAY.format('value_0')})"),
+        (VariantType(), """IF(is_variant_null(r.`c`), parse_json('"null"'), r.`c`)"""),
         (ListType(1, INT), "r.`c`"),
         (MapType(1, TEXT, 2, INT), "r.`c`"),
         (

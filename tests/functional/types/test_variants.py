@@ -128,7 +128,10 @@ def test_rows_with_variants_are_set_aside(scenario: Scenario) -> None:
     }
     scenario.model("select 0 as id, 1 as n, parse_json('0') as v, map(1, 'a') as m", **audited)
     scenario.run()
-    bad = "(1, -1, '{\"a\": 1}', map(1, 'b')), (2, -1, null, null), (4, -1, null, map(2, 'c'))"
+    bad = (
+        "(1, -1, '{\"a\": 1}', map(1, 'b')), (2, -1, null, null), (4, -1, null, map(2, 'c')), "
+        "(5, -1, 'null', null)"
+    )
     sql = f"select id, n, parse_json(v) as v, m from values {bad}, (3, 1, '[3]', null) as t(id, n, v, m)"
     scenario.model(sql, **audited)
     scenario.run()
@@ -140,6 +143,8 @@ def test_rows_with_variants_are_set_aside(scenario: Scenario) -> None:
         {"id": 1, "n": -1, "v": {"a": 1}, "m": [{"key": 1, "value": "b"}]},
         {"id": 2, "n": -1, "v": None, "m": None},
         {"id": 4, "n": -1, "v": None, "m": [{"key": 2, "value": "c"}]},
+        # The null of JSON is a value of a variant, and not NULL.
+        {"id": 5, "n": -1, "v": "null", "m": None},
     ]
     scenario.model(sql, **{**audited, "audits": []})
     replayed = scenario.dbt("run-operation", "replay_dead_letters", "--args", "{model: t}")
@@ -149,4 +154,5 @@ def test_rows_with_variants_are_set_aside(scenario: Scenario) -> None:
     assert [row["failureReason"] for row in letters(scenario)] == [
         "`v`: cannot be read back as variant",
         "`m`: cannot be read back as map<int,string>",
+        "`v`: cannot be read back as variant",
     ]

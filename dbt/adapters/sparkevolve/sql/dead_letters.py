@@ -18,6 +18,7 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution.conversions import Member, Whole, date_text, instant_text, is_utf8
 from dbt.adapters.sparkevolve.evolution.names import fold, free_name, path_text, quote, string_literal
+from dbt.adapters.sparkevolve.evolution.types import VariantType
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclosed
 
 # Of a batch that has been judged: a row's id as a letter, NULL in a good row; its payload, and its reasons.
@@ -276,6 +277,10 @@ def _in_json(value: str, type_: IcebergType, depth: int) -> str:
         return date_text(value)
     if isinstance(type_, BinaryType):
         return encoded(value)
+    if isinstance(type_, VariantType):
+        # Without its quotes it would be read as NULL, which a replay takes for no value; as a text it is
+        # none that can be read back, as any other of a variant.
+        return f"IF(is_variant_null({value}), parse_json('\"null\"'), {value})"
     if not _is_other_in_json(type_):
         return value
     if isinstance(type_, StructType):
@@ -339,7 +344,7 @@ def _is_other_in_json(type_: IcebergType) -> bool:
         return _is_other_in_json(type_.element_type)
     if isinstance(type_, MapType):
         return not isinstance(type_.key_type, StringType) or _is_other_in_json(type_.value_type)
-    return isinstance(type_, TimestamptzType | TimestampType | DateType | BinaryType)
+    return isinstance(type_, TimestamptzType | TimestampType | DateType | BinaryType | VariantType)
 
 
 def encoded(value: str) -> str:
