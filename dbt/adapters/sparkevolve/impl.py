@@ -5,7 +5,7 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.context import SpawnContext
 from pathlib import Path
@@ -465,7 +465,8 @@ class SparkEvolveAdapter(SparkAdapter):
     def list_schemas(self, database: str | None) -> list[str]:
         """Return the names of the schemas of a catalog, which dbt asks for before it makes one.
 
-        Of a further one that is away, or that Spark cannot list, there are none: only the nodes in it fail.
+        Of a further one that is away, or that Spark cannot list, there are none then: only the nodes in it
+        fail.
 
         Raises:
             ForeignCatalogError: the name is that of a catalog of the profile in other letters.
@@ -476,7 +477,7 @@ class SparkEvolveAdapter(SparkAdapter):
         listing.check_places(listing.built_nodes(self.get_macro_resolver()), self.catalogs)
         found: list[str] = []
         named = database and database.strip("`")
-        with self._put_off.failures(self.catalogs.name_of(named)):
+        with self._put_off_at_start("list_schemas" if named is None else f"list_{named}", named):
             self._listing.check_catalog(named)
             found += super().list_schemas(database)  # type: ignore[arg-type]
             self._new_schemas.note_listed(named, found)
@@ -518,13 +519,31 @@ class SparkEvolveAdapter(SparkAdapter):
         """Make a schema, and those that it lies in, unless they are there.
 
         In a further catalog that is away, or where Spark refuses it, that is put off until the first node in
-        it begins.
+        it begins, if dbt makes the schemas of all nodes.
 
         Raises:
             SchemaNameError: its name does not say where it is to be.
         """
-        with self._put_off.failures(self.catalogs.name_of(relation.database), relation):
+        connection = f"create_{relation.database or ''}_{relation.schema}"
+        with self._put_off_at_start(connection, relation.database, relation):
             self._make_schema(relation)
+
+    def _put_off_at_start(
+        self, connection: str, database: str | None, schema: BaseRelation | None = None
+    ) -> AbstractContextManager[None]:
+        """Put off what fails in a further catalog, if dbt itself asks, before it runs anything.
+
+        A macro wants it to be done now: of a run-operation, nothing comes later that could fail.
+
+        Args:
+            connection: what dbt calls the connection by which it asks.
+            database: the catalog.
+            schema: what is made; None if it is asked what there is.
+        """
+        used = self.connections.get_if_exists()
+        if used is None or used.name != connection:
+            return nullcontext()
+        return self._put_off.failures(self.catalogs.name_of(database), schema)
 
     def _make_schema(self, relation: BaseRelation) -> None:
         self._listing.check_catalog(relation.database)
@@ -540,6 +559,7 @@ class SparkEvolveAdapter(SparkAdapter):
 
     def drop_schema(self, relation: BaseRelation) -> None:
         """Drop a schema and all that is in it: an Iceberg catalog does not drop one that is not empty."""
+        self._listing.check_catalog(relation.database)
         for inside in self.list_relations_without_caching(relation):
             self.drop_relation(inside)
         super().drop_schema(relation)

@@ -334,6 +334,7 @@ def test_only_what_is_in_a_catalog_that_is_away_fails(project: Project) -> None:
     assert "is in the catalog 'spark_catalog', and the profile states 'lake', 'away', 'other'" in refusal
     assert project.rows("first") == scenario.rows("third") == [(1,)]
     ages_and_docs(scenario)
+    a_macro_makes_schemas(project)
     two_nodes_of_one_table(scenario)
     debug = scenario.dbt("debug")
     assert not debug.success
@@ -401,6 +402,24 @@ def ages_and_docs(scenario: Scenario) -> None:
     assert set(catalog["sources"]) == {"source.case.here.codes", "source.case.there.first"}
     (problem,) = catalog["errors"]
     assert "The Iceberg catalog `away` at 127.0.0.1:1 cannot be reached" in problem
+
+
+def a_macro_makes_schemas(project: Project) -> None:
+    """Make schemas by a macro of the user's: of one that is not made, nothing comes later that could fail."""
+    project.scenario.file(
+        "macros/make.sql",
+        "{% macro make(db, schema) %}"
+        "{% do adapter.create_schema(api.Relation.create(database=db, schema=schema)) %}"
+        "{% do log('there: ' ~ adapter.check_schema_exists(db, schema), info=true) %}{% endmacro %}",
+    )
+    assert "there: True" in project.operation("make", db="other", schema="by_macro")
+    assert project.other.namespace_exists("by_macro")
+    for database, text in (("away", "cannot be reached"), ("nowhere", "Spark has no catalog `nowhere`")):
+        args = json.dumps({"db": database, "schema": "by_macro"})
+        made = project.scenario.dbt("run-operation", "make", "--args", args)
+        assert not made.success
+        assert text in " ".join(made.log.split())
+        assert "there: " not in made.log
 
 
 def two_nodes_of_one_table(scenario: Scenario) -> None:
