@@ -62,7 +62,16 @@ class Clauses:
         return self._catalogs.of(relation.database).location_for(relation)
 
     def string_literal(self, text: str) -> str:
-        """Return a text as a Spark SQL literal, also where no expression may stand, such as in COMMENT.
+        """Return a text as a literal where no expression may stand, such as in COMMENT and TBLPROPERTIES.
+
+        Spark reads escapes there whatever ``spark.sql.parser.escapedStringLiterals`` says.
+        """
+        if names.is_plain(text):
+            return f"'{text}'"
+        return names.constant_literal(text, substitutes=self._is_on(SUBSTITUTE)) or ""
+
+    def option_literal(self, text: str) -> str:
+        """Return a text as the value of an option, which is an expression that has to be a constant.
 
         Raises:
             SettingError: under the session's settings there is none.

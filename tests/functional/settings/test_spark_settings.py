@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from dbt.adapters.sparkevolve.spark.jars import jar_folders
 from dbt.adapters.sparkevolve.spark.java import user_home
@@ -77,6 +78,15 @@ def test_a_text_is_the_same_under_each_way_to_read_literals(scenario_factory: Fa
     scenario.run()
     assert {name: scenario.rows(name) for name in alone} == {name: [(key, 2)] for name, key in alone.items()}
     assert scenario.rows() == sort_rows([(key, 3) for key in ODD_TEXTS])
+    # And where no expression may stand.
+    odd = "it's \\d, \\n and ${spark.app.name}"
+    described = {"name": "told", "description": odd, "columns": [{"name": "id", "description": odd}]}
+    scenario.file("models/told.yml", yaml.safe_dump({"models": [described]}))
+    docs = {"persist_docs": {"relation": True, "columns": True}, "tblproperties": {"note": odd}}
+    scenario.model("select 1 as id", "told", unique_key=None, **docs)
+    scenario.run("--select", "told")
+    properties = scenario.table("told").properties
+    assert [properties["comment"], properties["note"], scenario.docs("told")["id"]] == [odd] * 3
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@
   {%- if options -%}
     options (
       {%- for name, value in options.items() -%}
-        {{ adapter.clauses().string_literal(name | string) }} = {{ adapter.clauses().string_literal(value | string) }}
+        {{ adapter.clauses().string_literal(name | string) }} = {{ adapter.clauses().option_literal(value | string) }}
         {{- ', ' if not loop.last }}
       {%- endfor -%}
     )
