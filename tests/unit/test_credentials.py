@@ -259,6 +259,7 @@ SECRETS = {
     "catalog_properties": {
         "type": "sql",
         "uri": "postgresql://lake:hidden-3@host/db",
+        "warehouse": "s3://lake/warehouse",
         "s3.secret-access-key": "hidden-4",
     },
     "spark_config": {"spark.hadoop.fs.s3a.secret.key": "hidden-5"},

@@ -133,15 +133,21 @@ def test_what_may_not_be_dropped_is_told_and_stays(
     monkeypatch.setattr(leftovers.catalog.access.opened, "drop_table", forbid)
     leftovers.batches.remove_abandoned(TARGET)
     assert leftovers.catalog.table_names("db") == {"t", LEFT.identifier}
+    where = leftovers.catalog.access.settings.where
+    forbidden = (
+        f"{LEFT} could not be removed: the Iceberg catalog `lake` at {where} has "
+        "answered with an error: NotAuthorized: no. The log of its server tells more; run again when that is "
+        "mended."
+    )
     assert (warnings, leftovers.forgotten) == (
-        [f"The staged batch {LEFT} could not be removed: NotAuthorized: no"],
+        [forbidden],
         [],
     )
     # A run's own batch, at its end.
     warnings.clear()
     leftovers.node.staged.append(LEFT)
     leftovers.batches.give_back()
-    assert warnings == [f"The staged batch {LEFT} could not be removed: NotAuthorized: no"]
+    assert warnings == [forbidden]
 
 
 @pytest.mark.parametrize("with_target", [True, False])

@@ -331,8 +331,8 @@ class SparkEvolveCredentials(SparkCredentials):
             key = f"spark.sql.catalog.{each.name}.warehouse"
             if each.kind == "sql" and not (each.spark.get(key) or self.spark_config.get(key)):
                 raise each.place.error(
-                    "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder in "
-                    "which new schemas are made. Give `warehouse` as a whole address, such as "
+                    "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder "
+                    "in which new schemas are made. Give `warehouse` as a whole address, such as "
                     "s3://bucket/warehouse or file:///srv/lake/warehouse."
                 )
 

@@ -5,6 +5,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.events.contextvars import get_node_info
 from dbt_common.events.event_manager_client import get_event_manager
 from dbt_common.events.functions import fire_event
+from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.exceptions.events import EventCompilationError
 from dbt_common.ui import warning_tag
 
@@ -51,3 +52,14 @@ def warn_of_rest(text: str) -> None:
         warn(text)
     except EventCompilationError:
         AdapterLogger(_NAME).info(marked(text))
+
+
+def not_removed(what: str, exc: Exception) -> str:
+    """Return what to warn of something that could not be removed.
+
+    Args:
+        what: what it is, as the beginning of a sentence.
+        exc: why. An error of ours says itself what could not be removed.
+    """
+    said = exc.msg if isinstance(exc, DbtRuntimeError) else str(exc)
+    return said if "could not be removed" in said else f"{what} could not be removed: {said}"

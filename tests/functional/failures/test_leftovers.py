@@ -73,8 +73,9 @@ def test_a_batch_that_may_not_be_removed_fails_no_run(
     assert LEFT in staged
     assert len(staged) == 2
     for name in staged:
-        text = f"The staged batch {scenario.relation(name)} could not be removed: NotAuthorized: no"
+        text = f"{scenario.relation(name)} could not be removed: the Iceberg catalog `lake` at "
         assert run.log.count(text) == 1
+    assert run.log.count("could not be removed") == run.log.count("an error: NotAuthorized: no. ") == 2
     with monkeypatch.context() as patch:
         patch.setattr(type(lake), "purge_table", forbid)
         # Where it is not the catalog that deletes files.

@@ -16,7 +16,7 @@ from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Stepwise
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
-from dbt.adapters.sparkevolve.warning import warn_of_rest
+from dbt.adapters.sparkevolve.warning import not_removed, warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 # A note in a table conflicts with whatever else is committed to it.
@@ -156,7 +156,7 @@ class Batches:
         except FilesLeftError as exc:
             warn_of_rest(exc.msg)
         except Exception as exc:
-            warn_of_rest(f"The staged batch {relation} could not be removed: {exc}")
+            warn_of_rest(not_removed(f"The staged batch {relation}", exc))
             return False
         return True
 
@@ -190,7 +190,7 @@ def end_replacement(catalog: IcebergCatalog, target: SparkEvolveRelation, table:
         except FilesLeftError as exc:
             warn_of_rest(f"{exc.msg} {still}")
         except Exception as exc:
-            warn_of_rest(f"{batch} could not be removed: {exc} {still}")
+            warn_of_rest(f"{not_removed(str(batch), exc)} {still}")
             return
     _forget(catalog, target, token)
 
@@ -210,4 +210,4 @@ def drop_branches(catalog: IcebergCatalog, load: Stepwise) -> None:
         try:
             catalog.drop_branch(load.target, branch)
         except Exception as exc:
-            warn_of_rest(f"The branch {branch} of {load.target} could not be removed: {exc}")
+            warn_of_rest(not_removed(f"The branch {branch} of {load.target}", exc))

@@ -57,7 +57,7 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dml, replay
 from dbt.adapters.sparkevolve.sql import dead_letters as sql
-from dbt.adapters.sparkevolve.warning import warn_of_rest
+from dbt.adapters.sparkevolve.warning import not_removed, warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -504,7 +504,7 @@ class DeadLetters:
         try:
             self._catalog.drop_branch(relation, ref)
         except Exception as exc:
-            warn_of_rest(f"The branch or tag {ref} of {relation} could not be removed: {exc}")
+            warn_of_rest(not_removed(f"The branch or tag {ref} of {relation}", exc))
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ from dbt.adapters.sparkevolve.sql.judged_letters import (
     Chunk,
     JudgedLetters,
 )
-from dbt.adapters.sparkevolve.warning import warn_of_rest
+from dbt.adapters.sparkevolve.warning import not_removed, warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -314,7 +314,7 @@ class Replay:
             try:
                 self._catalog.purge(relation)
             except Exception as exc:
-                warn_of_rest(f"The staged batch {relation} could not be removed: {exc}")
+                warn_of_rest(not_removed(f"The staged batch {relation}", exc))
 
     def _refresh(self) -> None:
         for relation in (self._target, self._letters):

@@ -64,7 +64,7 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, branch_statements, snapshots
-from dbt.adapters.sparkevolve.warning import are_errors, warn_of_rest
+from dbt.adapters.sparkevolve.warning import are_errors, not_removed, warn_of_rest
 
 if TYPE_CHECKING:
     import agate
@@ -122,7 +122,7 @@ class LoadRunner:
                 self._spark.run(branch_statements.drop_branch(str(target), branch))
             except DbtRuntimeError as exc:
                 # Another run may be removing it, too.
-                warn_of_rest(f"The branch {branch} of {target} could not be removed: {exc}")
+                warn_of_rest(not_removed(f"The branch {branch} of {target}", exc))
         return base
 
     def evolve(
