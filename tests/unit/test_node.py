@@ -113,9 +113,29 @@ def test_a_batch_that_another_run_has_taken_away_is_told() -> None:
     )
     assert node.explained(explained) is explained
     # Of these nobody knows whether the table was replaced.
-    unknown = StatementError("the state of the commit is unknown", "create", is_fate_unknown=True)
-    for error in (unknown, ConnectionLostError("create", "reset"), RunCancelledError("nothing")):
+    for error in (ConnectionLostError("create", "reset"), RunCancelledError("nothing")):
         assert node.explained(error) is error
+    unknown = StatementError("Error occurred while processing POST request", "create", is_fate_unknown=True)
+    assert node.explained(unknown).msg == f"{unknown.msg}\n{FATE_UNKNOWN}"
+
+
+FATE_UNKNOWN = (
+    "Nobody has told whether this statement has taken effect: look at what it was to change before it is run "
+    "again."
+)
+
+
+@pytest.mark.parametrize("begin", ["", "/* dbt */ ", "\n/* two\nlines */\n"])
+def test_it_is_said_of_a_statement_without_an_answer_that_it_may_have_taken_effect(begin: str) -> None:
+    lost = "Error occurred while processing POST request"
+    for sql in ("create or replace table t as select 1", "INSERT INTO t SELECT 1", "selected"):
+        error = StatementError(lost, f"{begin}{sql}", is_fate_unknown=True)
+        assert Node().explained(error).msg == f"{error.msg}\n{FATE_UNKNOWN}"
+        refused = StatementError(lost, f"{begin}{sql}")
+        assert Node().explained(refused) is refused
+    for sql in ("select 1", "WITH a AS (SELECT 1) SELECT * FROM a", "show tables", "set a=b", "describe t"):
+        error = StatementError(lost, f"{begin}{sql}", is_fate_unknown=True)
+        assert Node().explained(error) is error
 
 
 @pytest.fixture

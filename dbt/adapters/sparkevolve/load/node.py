@@ -1,5 +1,6 @@
 """The node that runs: what it has to give back at its end, and what it says of an error."""
 
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -17,6 +18,7 @@ from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     ReplacementLostError,
     RunCancelledError,
+    StatementError,
     WarningsError,
     may_have_taken_effect,
     what_was_written,
@@ -243,6 +245,10 @@ class Node:
                 "Either it has been dropped or renamed since, or the profile names another catalog than the "
                 "one that Spark uses under that name (`dbt debug` tells)."
             )
+        unanswered = error.statement if isinstance(error, StatementError) and error.is_fate_unknown else ""
+        if unanswered and not _READING.match(unanswered):
+            # Of any other failure of a statement one knows that it has changed nothing.
+            text = f"{text}\n{_FATE_UNKNOWN}"
         return error if text == said else DbtRuntimeError(text)
 
     def _without_untruth(self, text: str) -> str:
@@ -256,6 +262,15 @@ class Node:
                 return rest if self.outcome is not None else f"{rest} {written}."
         return text
 
+
+_FATE_UNKNOWN = (
+    "Nobody has told whether this statement has taken effect: look at what it was to change before it is run "
+    "again."
+)
+# What changes nothing, behind dbt's comment.
+_READING = re.compile(
+    r"(?:\s|/\*.*?\*/)*(?:SELECT|WITH|SHOW|DESCRIBE|EXPLAIN|SET|REFRESH)\b", re.IGNORECASE | re.DOTALL
+)
 
 _RUNNING: ContextVar[Node | None] = ContextVar("sparkevolve_node", default=None)
 
