@@ -372,7 +372,8 @@
     {% set field = at.type.fields | selectattr('name', 'equalto', name) | first %}
     {% if at.type.kind == 'struct' %}
       {% do levels.append(name | lower) %}
-      {% set at.length, at.ids = loop.index, sparkevolve.ids_within(field) %}
+      {% set at.length = loop.index %}
+      {% set at.ids = sparkevolve.ids_within(field) %}
     {% endif %}
     {% set at.type = field.type %}
   {% endfor %}

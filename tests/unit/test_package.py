@@ -42,6 +42,15 @@ def test_only_modules_are_used_that_dbt_v2_has() -> None:
     assert calls(r"\bmodules\.(\w+)") <= MODULES
 
 
+def test_each_name_within_a_namespace_is_set_alone() -> None:
+    # dbt takes Jinja from 3.1.3 on, which reads several at once from 3.1.5 on.
+    several = re.compile(r"\{%-?\s*set\s[^=%]*?(\.\w+\s*,|,\s*\w+\.)[^=%]*=")
+    assert several.search("{% set at.a, at.b = 1, 2 %}")
+    assert several.search("{%- set a, at.b = 1, 2 %}")
+    own = Path(PACKAGE_PATH).rglob("*.sql")
+    assert [file.name for file in (*FILES, *own) if several.search(file.read_text(encoding="utf-8"))] == []
+
+
 def test_no_pattern_needs_what_other_engines_for_them_lack() -> None:
     assert not calls(r"\(\?(?!:)[=!<P]")
     assert calls(r"modules\.re\.(\w+)") <= {"match", "search", "findall"}
