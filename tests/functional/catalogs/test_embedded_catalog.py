@@ -12,7 +12,8 @@ import yaml
 from dbt.cli.main import dbtRunner
 from pyiceberg.catalog import load_catalog
 
-from tests.functional.conftest import DRIVERS, FAST, SHORT_LIVED_JAVA
+from tests.functional.conftest import DRIVERS, FAST
+from tests.functional.servers import SHORT_LIVED_JAVA
 
 MODELS = [f"m{number:02}" for number in range(24)]
 HALVES = (MODELS[:12], MODELS[12:])
@@ -42,7 +43,8 @@ def project(tmp_path: Path, method: str) -> Path:
         yaml.safe_dump({"name": "stress", "version": "1.0.0", "profile": "stress", "flags": flags})
     )
     output: dict[str, Any] = {"type": "sparkevolve", "method": "session", "catalog": "lake", "schema": "s"}
-    output |= {"threads": 8, "spark_config": {**FAST, **SHORT_LIVED_JAVA, **DRIVERS}}
+    java = {"spark.driver.extraJavaOptions": SHORT_LIVED_JAVA}
+    output |= {"threads": 8, "spark_config": {**FAST, **java, **DRIVERS}}
     profile = {"stress": {"target": "t", "outputs": {"t": output}}}
     (folder / "profiles.yml").write_text(yaml.safe_dump(profile))
     return folder
