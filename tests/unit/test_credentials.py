@@ -532,26 +532,3 @@ def test_what_a_method_needs_is_named_as_an_extra_of_this_package(
         f"`method: {method}` of the profile needs the Python module `{module}`, which is not there: "
         f"run `pip install 'dbt-sparkevolve[{method}]'`."
     )
-
-
-@pytest.mark.parametrize(
-    ("profile", "setting"),
-    [
-        ({"catalog_properties": {"type": "sql", "uri": "sqlite:////c.db"}}, "catalog_properties"),
-        ({"catalogs": {"hub": {"type": "SQL", "uri": "postgresql:///hub"}}}, "catalogs.hub"),
-    ],
-)
-def test_a_session_needs_the_warehouse_of_a_sql_catalog(profile: dict[str, Any], setting: str) -> None:
-    error = refused({**SESSION, **profile})
-    assert error.setting == setting
-    assert error.msg.endswith(
-        "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder in which new "
-        "schemas are made. Give `warehouse` as a whole address, such as s3://bucket/warehouse or "
-        "file:///srv/lake/warehouse."
-    )
-    # Spark alone may get it, and a server may have its own.
-    name = setting.rpartition(".")[2].replace("catalog_properties", "lake")
-    assert credentials(
-        {**SESSION, **profile, "spark_config": {f"spark.sql.catalog.{name}.warehouse": "s3://b/w"}}
-    )
-    assert credentials({**THRIFT, **profile})

@@ -7,8 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.spark.session_config import session_config
+from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 RUNTIME_41 = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -203,3 +204,25 @@ def test_spark_shows_no_secret_of_a_catalog() -> None:
     assert [name for name in secrets if shown.search(name) is None] == []
     plain = ("uri", "warehouse", "io-impl", "client.region", "s3.endpoint", "s3.path-style-access", "type")
     assert [name for name in plain if shown.search(name)] == []
+
+
+def test_a_sql_catalog_needs_a_warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = resolve("lake", {"type": "SQL", "uri": "postgresql:///lake"}, BASE)
+    key = "spark.sql.catalog.lake.warehouse"
+    with pytest.raises(ProfileError) as refused:
+        check_warehouses((REST, bare), {**REST.spark, **bare.spark})
+    assert refused.value.setting == "catalog_properties"
+    assert str(refused.value.msg).endswith(
+        "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder in which new "
+        "schemas are made. Give `warehouse` as a whole address, such as s3://bucket/warehouse or "
+        "file:///srv/lake/warehouse."
+    )
+    check_warehouses((EMBEDDED,), EMBEDDED.spark)
+    check_warehouses((bare,), {key: "s3://b/w"})
+    # The machine may have its own.
+    with monkeypatch.context() as machine:
+        machine.setenv("PYSPARK_SUBMIT_ARGS", f"--conf {key}=s3://b/w pyspark-shell")
+        check_warehouses((bare,), bare.spark)
+    (tmp_path / "spark-defaults.conf").write_text(f"{key} s3://b/w\n")
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    check_warehouses((bare,), bare.spark)

@@ -234,7 +234,6 @@ class SparkEvolveCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             _check_java((settings, *further))
             self._check_cluster((settings, *further))
-            self._check_warehouses((settings, *further))
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         catalogs.update(self.catalog_names)
@@ -317,23 +316,6 @@ class SparkEvolveCredentials(SparkCredentials):
                     "the embedded catalog keeps its files on this machine, where the executors would not "
                     f"find them. Give `{setting}`, with a `warehouse` that this machine and all executors "
                     "reach.",
-                )
-
-    def _check_warehouses(self, catalogs: Sequence[CatalogSettings]) -> None:
-        """See whether Spark's JDBC catalog, which does not start without a warehouse, gets one.
-
-        A Thrift server may have it from its operator.
-
-        Raises:
-            ProfileError: it does not.
-        """
-        for each in catalogs:
-            key = f"spark.sql.catalog.{each.name}.warehouse"
-            if each.kind == "sql" and not (each.spark.get(key) or self.spark_config.get(key)):
-                raise each.place.error(
-                    "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder "
-                    "in which new schemas are made. Give `warehouse` as a whole address, such as "
-                    "s3://bucket/warehouse or file:///srv/lake/warehouse."
                 )
 
     def _check_catalogs(self) -> None:

@@ -2,9 +2,11 @@
 
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 _SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
@@ -46,6 +48,20 @@ def own_properties(spark_home: str) -> str:
     """
     _, named = _without_file(shlex.split(os.environ.get(_SUBMIT_ARGS) or ""))
     return _text_of(named or _defaults_file(spark_home))
+
+
+def is_known_elsewhere(name: str) -> bool:
+    """Tell whether Spark may have a setting that no profile says: of its file, its arguments, or a program.
+
+    Args:
+        name: the setting's.
+    """
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    if context is not None and context._active_spark_context is not None:
+        return True
+    found = find_spec("pyspark")
+    home = os.environ.get("SPARK_HOME") or str(Path(found.origin).parent if found and found.origin else "")
+    return name in f"{os.environ.get(_SUBMIT_ARGS, '')}\n{own_properties(home)}"
 
 
 @contextmanager

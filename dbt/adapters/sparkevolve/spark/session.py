@@ -19,7 +19,7 @@ from dbt.adapters.sparkevolve.spark.java import provide_java, user_home
 from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
 from dbt.adapters.sparkevolve.spark.java_properties import JavaProperties
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
-from dbt.adapters.sparkevolve.spark.session_config import session_config
+from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
 from dbt.adapters.sparkevolve.warning import warn
 
@@ -67,6 +67,7 @@ class SessionRegistry:
         Raises:
             JavaNotFoundError: no Java that Spark runs on.
             UnsupportedVersionError: a Spark or an Iceberg that does not fit.
+            ProfileError: a SQL catalog has no warehouse.
         """
         import pyspark
 
@@ -83,6 +84,7 @@ class SessionRegistry:
                 config.update(parameters)
                 if schema is not None:
                     config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
+                check_warehouses(catalogs, config)
                 return config
 
             with one_at_a_time(configured) as config, alive():

@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.storage import is_hadoops
 from dbt.adapters.sparkevolve.spark.jars import bundled, iceberg_runtime, remove_broken_jars, resolved_jars
 from dbt.adapters.sparkevolve.spark.java import user_home
+from dbt.adapters.sparkevolve.spark.launch import is_known_elsewhere
 
 # Spark shows no setting whose name has one of these in it: Spark's own secrets, and those of catalogs, object
 # stores and headers.
@@ -109,3 +110,23 @@ def session_config(
     if EXTENSIONS not in config["spark.sql.extensions"]:
         config["spark.sql.extensions"] += f",{EXTENSIONS}"
     return config
+
+
+def check_warehouses(catalogs: Sequence[CatalogSettings], config: Mapping[str, str]) -> None:
+    """See whether Spark's JDBC catalog, which does not start without a warehouse, gets one.
+
+    Args:
+        catalogs: those that the profile states.
+        config: the settings of the session. Spark may have others from its file or from who started it.
+
+    Raises:
+        ProfileError: it does not.
+    """
+    for each in catalogs:
+        key = f"spark.sql.catalog.{each.name}.warehouse"
+        if each.kind == "sql" and not config.get(key) and not is_known_elsewhere(key):
+            raise each.place.error(
+                "has the type 'sql' and no `warehouse`, without which Spark cannot open it: the folder "
+                "in which new schemas are made. Give `warehouse` as a whole address, such as "
+                "s3://bucket/warehouse or file:///srv/lake/warehouse."
+            )
