@@ -10,6 +10,7 @@ from dbt.artifacts.resources import FileHash
 from dbt.artifacts.resources import TestConfig as NodeConfigOfTest
 from dbt.contracts.graph.nodes import SingularTestNode
 from dbt.node_types import NodeType
+from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
@@ -27,6 +28,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import Place, resolve
 from dbt.adapters.sparkevolve.iceberg.catalogs import Catalogs
 from dbt.adapters.sparkevolve.listing import Listing, built_nodes, check_places
+from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.put_off import SchemasPutOff
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
@@ -418,6 +420,19 @@ def test_schemas_of_a_catalog_that_is_away_are_put_off(
     assert made == [other, schema, nested, schema]
     with pytest.raises(CatalogUnavailableError), put_off.failures("away", schema):
         fail("lake")
+    # A node says more of a statement that nobody has answered.
+    unanswered = StatementError(
+        "Error occurred while processing POST request", "create schema away.late", is_fate_unknown=True
+    )
+    late = SparkEvolveRelation.create("away", "late")
+    with put_off.failures("away", late):
+        raise Node().explained(unanswered) from unanswered
+    put_off.make(stores, SparkEvolveRelation.create("away", "late", "t"), made.append)
+    assert made[-1] == late
+    with pytest.raises(DbtRuntimeError), put_off.failures("lake", schema):
+        raise Node().explained(unanswered) from unanswered
+    with pytest.raises(DbtRuntimeError, match="of dbt's own"), put_off.failures("away", schema):
+        raise DbtRuntimeError("of dbt's own")
 
 
 def test_what_spark_cannot_do_in_a_further_catalog_is_put_off(monkeypatch: pytest.MonkeyPatch) -> None:

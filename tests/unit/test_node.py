@@ -1,6 +1,7 @@
 """What a node says of its errors, and how macros find the node that runs in their thread."""
 
 import threading
+from typing import Any
 
 import pytest
 from dbt_common.exceptions import DbtDatabaseError, DbtRuntimeError
@@ -136,6 +137,10 @@ def test_it_is_said_of_a_statement_without_an_answer_that_it_may_have_taken_effe
     for sql in ("select 1", "WITH a AS (SELECT 1) SELECT * FROM a", "show tables", "set a=b", "describe t"):
         error = StatementError(lost, f"{begin}{sql}", is_fate_unknown=True)
         assert Node().explained(error) is error
+    # Where a load's rows go straight into the table, its step says so; on a branch nobody sees them.
+    load: Any = object()
+    unknown = StatementError(lost, f"{begin}INSERT INTO t SELECT 1", is_fate_unknown=True)
+    assert Node(load=load).explained(unknown) is unknown
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dbt.adapters.base.relation import BaseRelation
+from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, NoSuchCatalogError, StatementError
 from dbt.adapters.sparkevolve.relation import namespace
@@ -45,8 +46,10 @@ class SchemasPutOff:
             if exc.catalog == self._own:
                 raise
             self._go_on(schema, exc.catalog, exc.msg)
-        except StatementError as exc:
-            if catalog == self._own:
+        except DbtRuntimeError as exc:
+            # What helps against an error of Spark's has been raised from it.
+            is_sparks = isinstance(exc, StatementError) or isinstance(exc.__cause__, StatementError)
+            if catalog == self._own or not is_sparks:
                 raise
             failed = f"list the schemas of the catalog `{catalog}`" if schema is None else f"make {schema}"
             said = str(exc.msg).strip().rstrip(".")

@@ -246,7 +246,8 @@ class Node:
                 "one that Spark uses under that name (`dbt debug` tells)."
             )
         unanswered = error.statement if isinstance(error, StatementError) and error.is_fate_unknown else ""
-        if unanswered and not _READING.match(unanswered):
+        # Of a load it is said where the rows go straight into the table; of a branch it does not matter.
+        if unanswered and self.load is None and not _READING.match(unanswered):
             # Of any other failure of a statement one knows that it has changed nothing.
             text = f"{text}\n{_FATE_UNKNOWN}"
         return error if text == said else DbtRuntimeError(text)
