@@ -96,7 +96,6 @@ def test_a_near_miss_of_a_setting_is_refused(written: str, meant: str) -> None:
         {"post-hook": []},
         {"schemas": "x"},
         {"databases": "x"},
-        {"datalake": "x"},
         {"partitions": ["x"]},  # dbt-bigquery's
         {"base_location_root": "x"},  # dbt-snowflake's
     ],

@@ -36,7 +36,7 @@ KNOWN = frozenset(
     }
 )
 # Words that a project may well use for settings of its own, although one letter makes them another's.
-_OWN = frozenset({"option", "column_type", "bucket", "databases", "datalake"})
+_OWN = frozenset({"option", "column_type", "bucket", "databases"})
 # Names that dbt or its packages give a meaning to, without being fields of its configuration.
 _OTHERS = frozenset(
     {
