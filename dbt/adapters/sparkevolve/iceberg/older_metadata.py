@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
+from io import BytesIO
 from itertools import chain
 from typing import Any
 
@@ -16,25 +17,13 @@ from pyiceberg.table.snapshots import MetadataLogEntry
 # Of a snapshot that was made of another one's changes (`cherrypick_snapshot`): which one that was.
 _SOURCE = "source-snapshot-id"
 # How many files are asked for at once: an object store takes longer to answer than it takes to read one. No
-# more than these are in memory, and each may have all snapshots of its time.
+# more than these are in memory, as they are stored; one at a time is read, which takes many times as much.
 _AT_ONCE = 16
 
 
 def read(table: Table, entry: MetadataLogEntry) -> Mapping[str, Any] | None:
-    """Return what is in a metadata file; None if it was removed, or is spoiled.
-
-    As JSON: PyIceberg takes 30 times as long to make its objects of all schemas.
-    """
-    compressor = Compressor.get_compressor(entry.metadata_file)
-    try:
-        with (
-            table.io.new_input(entry.metadata_file).open() as file,
-            compressor.stream_decompressor(file) as text,
-        ):
-            found = json.loads(text.read())
-    except (OSError, ValueError, EOFError, zlib.error):
-        return None
-    return found if isinstance(found, dict) else None
+    """Return what is in a metadata file; None if it was removed, or is spoiled."""
+    return _content(entry, _stored(table, entry))
 
 
 def read_all(table: Table, entries: Sequence[MetadataLogEntry]) -> Iterator[Mapping[str, Any] | None]:
@@ -43,7 +32,33 @@ def read_all(table: Table, entries: Sequence[MetadataLogEntry]) -> Iterator[Mapp
         return
     with ThreadPoolExecutor(min(_AT_ONCE, len(entries))) as threads:
         for first in range(0, len(entries), _AT_ONCE):
-            yield from threads.map(partial(read, table), entries[first : first + _AT_ONCE])
+            some = entries[first : first + _AT_ONCE]
+            yield from map(_content, some, threads.map(partial(_stored, table), some))
+
+
+def _stored(table: Table, entry: MetadataLogEntry) -> bytes | None:
+    """Return the bytes of a metadata file; None if it was removed."""
+    try:
+        with table.io.new_input(entry.metadata_file).open() as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _content(entry: MetadataLogEntry, stored: bytes | None) -> Mapping[str, Any] | None:
+    """Return what is in a metadata file; None if it was removed, or is spoiled.
+
+    As JSON: PyIceberg takes 30 times as long to make its objects of all schemas.
+    """
+    if stored is None:
+        return None
+    compressor = Compressor.get_compressor(entry.metadata_file)
+    try:
+        with compressor.stream_decompressor(BytesIO(stored)) as text:
+            found = json.loads(text.read())
+    except (OSError, ValueError, EOFError, zlib.error):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def properties_since(table: Table, since: Table) -> Iterator[Mapping[str, str]]:
