@@ -46,7 +46,7 @@ test-unit: $(VENV)/.installed-dev ## The tests that need no Java, one to two min
 
 .PHONY: test-thrift
 test-thrift: $(VENV)/.installed-dev ## Thrift connections, lost ones too, and the integration project on a real Spark Thrift server
-	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/types/test_drift.py::test_variant tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice tests/functional/package/test_faults.py::test_a_killed_full_refresh_that_ends_late_replaces_nothing tests/functional/package/test_faults.py::test_jobs_that_are_killed_after_each_step_leave_a_table_that_can_be_loaded
+	$(BIN)/python -m pytest --profile thrift tests/functional/connections/test_thrift.py tests/functional/connections/test_tls.py tests/functional/catalogs/test_operations.py::test_over_thrift tests/functional/failures/test_lost_connections.py tests/functional/test_integration_project.py tests/functional/types/test_drift.py::test_variant tests/functional/package/test_load.py::test_columns_come_and_go tests/functional/package/test_faults.py::test_a_lost_connection_adds_no_row_twice tests/functional/package/test_faults.py::test_a_killed_full_refresh_that_ends_late_replaces_nothing tests/functional/package/test_faults.py::test_jobs_that_are_killed_after_each_step_leave_a_table_that_can_be_loaded
 
 # Servers that speak AWS's protocols, apart from what dbt runs with.
 $(VENV)/servers/.installed: $(VENV)/.installed-dev
