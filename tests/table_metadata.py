@@ -106,11 +106,13 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
         yield f"the current schema {metadata['current-schema-id']} does not exist"
     seen: dict[int, tuple[int, Field]] = {}
     replacements = _schemas_of_replacements(metadata)
+    put_back = {field_id for ids in _restored_ids(metadata).values() for field_id in ids}
     is_restored = any(fields for fields, _ in restores(metadata).values())
     names_of: dict[int, set[str]] = {}
     earlier: set[int] = set()
     previous: set[int] = set()
-    # A new schema gets the highest id, so this is the order in which they were made.
+    # A new schema gets the highest id, so this is the order in which they were made; that a restore has made
+    # an older one the current one again, and the next was made from it, shows in its record alone.
     for schema in sorted(schemas, key=lambda schema: int(schema["schema-id"])):
         number, found = schema["schema-id"], list(fields(schema))
         names = [(field.parent, field.name) for _, field in found]
@@ -125,7 +127,7 @@ def _problems_of_schemas(metadata: Metadata) -> Iterator[str]:
                     f"schema {number}: field id {field_id} is above last-column-id "
                     f"{metadata['last-column-id']}"
                 )
-            is_as_before = is_restored and field.name in names_of.get(field_id, ())
+            is_as_before = (is_restored and field.name in names_of.get(field_id, ())) or field_id in put_back
             names_of.setdefault(field_id, set()).add(field.name)
             if field_id in earlier and field_id not in previous and not is_as_before:
                 yield (
@@ -152,6 +154,22 @@ def restores(metadata: Metadata) -> dict[int, tuple[list[str], str]]:
     return {
         number: (entry.get("restored", []), entry.get("restored_by", "")) for number, entry in records.items()
     }
+
+
+def _restored_ids(metadata: Metadata) -> dict[int, set[int]]:
+    """Return by schema id the ids of the fields that `restore_column` has put back, and of those in them."""
+    found: dict[int, set[int]] = {}
+    of_schemas = {schema["schema-id"]: dict(fields(schema)) for schema in metadata["schemas"]}
+    for number, (paths, _) in restores(metadata).items():
+        there = of_schemas.get(number, {})
+        texts: dict[int | None, str] = {None: ""}
+        # A field comes after the one that it is in.
+        for field_id, field in there.items():
+            quoted = "`" + field.name.replace("`", "``") + "`"
+            texts[field_id] = f"{texts[field.parent]}.{quoted}".removeprefix(".")
+            if texts[field_id] in paths or field.parent in found.get(number, ()):
+                found.setdefault(number, set()).add(field_id)
+    return found
 
 
 def _schemas_of_replacements(metadata: Metadata) -> set[int]:
@@ -301,8 +319,9 @@ def _fields_that_came_back(before: Metadata, metadata: Metadata) -> Iterator[str
         if number in known and number != metadata["current-schema-id"]:
             continue
         was_restored = restores(before).get(number) != restores(metadata).get(number)
-        for field_id, field in fields(schema) if not was_restored else ():
-            if field_id not in there and field_id <= before["last-column-id"]:
+        put_back = _restored_ids(metadata).get(number, set()) if was_restored else set()
+        for field_id, field in fields(schema):
+            if field_id not in there | put_back and field_id <= before["last-column-id"]:
                 yield (
                     f"schema {number}: `{field.name}` has field id {field_id}, which is not new, and no "
                     f"field had it just before"

@@ -244,6 +244,19 @@ def test_another_type_is_a_fault(metadata: Metadata, old: str, new: str) -> None
     assert len(problems(metadata)) == 1
 
 
+def test_a_restored_column_may_be_renamed(metadata: Metadata) -> None:
+    """The schema that it is renamed in was made of the restored one, whatever has a number between them."""
+    metadata["schemas"].append({**copy.deepcopy(metadata["schemas"][0]), "schema-id": 2})
+    metadata["schemas"].append({**copy.deepcopy(metadata["schemas"][1]), "schema-id": 3})
+    metadata["schemas"][3]["fields"][-1]["name"] = "b_text"
+    metadata["current-schema-id"] = 3
+    assert problems(metadata) == ["schema 3: field id 6 (`b_text`) was dropped before, as `b`"]
+    metadata["properties"] = {
+        "sparkevolve.schema.1": json.dumps({"restored": ["`b`"], "restored_by": "run-1"})
+    }
+    assert problems(metadata) == []
+
+
 def test_a_table_that_is_replaced_may_give_a_column_another_type(metadata: Metadata) -> None:
     for schema, type_ in zip(metadata["schemas"], ("int", "string"), strict=True):
         schema["fields"][0]["type"] = type_
@@ -270,6 +283,18 @@ def restored_by(command: str, schema_id: int) -> Change:
     return lambda m: m.update(
         {"properties": {"sparkevolve.schema.1": entry}, "current-schema-id": schema_id},
     )
+
+
+def restored_with_another(command: str, schema_id: int) -> Change:
+    """Do as `restored_by`, where schema 1 has another column that schema 0 lacks."""
+
+    def change(m: Metadata) -> None:
+        restored_by(command, schema_id)(m)
+        if m["last-column-id"] < 7:
+            m["schemas"][1]["fields"].append({"id": 7, "name": "other", "type": "int", "required": False})
+            m["last-column-id"] = 7
+
+    return change
 
 
 CHANGES: dict[str, tuple[Change, Change, list[str]]] = {
@@ -304,6 +329,11 @@ CHANGES: dict[str, tuple[Change, Change, list[str]]] = {
         restored_by("run-1", 0),
         restored_by("run-1", 1),
         ["schema 1: `b` has field id 6, which is not new, and no field had it just before"],
+    ),
+    "a column that comes back beside one that is restored": (
+        restored_with_another("run-1", 0),
+        restored_with_another("run-2", 1),
+        ["schema 1: `other` has field id 7, which is not new, and no field had it just before"],
     ),
     "a schema that changes": (
         lambda m: None,
