@@ -129,12 +129,13 @@ FATE_UNKNOWN = (
 @pytest.mark.parametrize("begin", ["", "/* dbt */ ", "\n/* two\nlines */\n"])
 def test_it_is_said_of_a_statement_without_an_answer_that_it_may_have_taken_effect(begin: str) -> None:
     lost = "Error occurred while processing POST request"
-    for sql in ("create or replace table t as select 1", "INSERT INTO t SELECT 1", "selected"):
+    writing = "with a as (select 1) insert into t select * from a"
+    for sql in ("create or replace table t as select 1", "INSERT INTO t SELECT 1", "selected", writing):
         error = StatementError(lost, f"{begin}{sql}", is_fate_unknown=True)
         assert Node().explained(error).msg == f"{error.msg}\n{FATE_UNKNOWN}"
         refused = StatementError(lost, f"{begin}{sql}")
         assert Node().explained(refused) is refused
-    for sql in ("select 1", "WITH a AS (SELECT 1) SELECT * FROM a", "show tables", "set a=b", "describe t"):
+    for sql in ("select 1", "WITH a AS (SELECT 1) SELECT * FROM a", "set a=b", "desc t", "use lake"):
         error = StatementError(lost, f"{begin}{sql}", is_fate_unknown=True)
         assert Node().explained(error) is error
     # Where a load's rows go straight into the table, its step says so; on a branch nobody sees them.

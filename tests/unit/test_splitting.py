@@ -2,7 +2,7 @@
 
 import pytest
 
-from dbt.adapters.sparkevolve.sql.splitting import first_word, split_statements
+from dbt.adapters.sparkevolve.sql.splitting import first_word, reads_only, split_statements
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,24 @@ def test_statements_end_at_semicolons_that_spark_sees(sql: str, statements: list
 )
 def test_the_first_word_of_a_statement(sql: str, word: str) -> None:
     assert first_word(sql) == word
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_reading"),
+    [
+        ("select 1", True),
+        ("/* dbt */ (select 1)", True),
+        ("-- dbt\ndesc t", True),
+        ("use lake", True),
+        ("values (1)", True),
+        ("with a as (select 1) select 'insert into t' as `delete` from a -- merge", True),
+        ("WITH a AS (SELECT 1) INSERT INTO t SELECT * FROM a", False),
+        ("with a as (select 1) merge into t using a on true when matched then delete", False),
+        ("from a insert into t select *", False),
+        ("selected", False),
+        ("create table t as select 1", False),
+        ("", False),
+    ],
+)
+def test_which_statements_change_nothing(sql: str, is_reading: bool) -> None:
+    assert reads_only(sql) is is_reading

@@ -35,10 +35,6 @@ from dbt.adapters.sparkevolve.variables import (
 )
 
 _PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
-# First words of statements that change no table, view or file.
-_READING = frozenset(
-    {"SET", "RESET", "USE", "SELECT", "VALUES", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "REFRESH"}
-)
 _IS_INCREMENTAL = "macro.dbt.is_incremental"
 
 
@@ -291,8 +287,7 @@ class Checks:
         Raises:
             UnplannableError: it may change something.
         """
-        words = [splitting.first_word(statement) for statement in splitting.split_statements(hook)]
-        if any(word not in _READING for word in words):
+        if not all(map(splitting.reads_only, splitting.split_statements(hook))):
             raise UnplannableError(str(relation), hook.strip())
 
     def _asks_whether_incremental(self, called: Collection[str]) -> bool:

@@ -1,6 +1,5 @@
 """The node that runs: what it has to give back at its end, and what it says of an error."""
 
-import re
 import threading
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
@@ -31,6 +30,7 @@ from dbt.adapters.sparkevolve.load.outcome import Outcome, steps_of
 from dbt.adapters.sparkevolve.load.results import NodeResult
 from dbt.adapters.sparkevolve.messages import is_relation_not_found
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.sql.splitting import reads_only
 from dbt.adapters.sparkevolve.times import iso
 from dbt.adapters.sparkevolve.warning import are_errors, marked
 
@@ -247,7 +247,7 @@ class Node:
             )
         unanswered = error.statement if isinstance(error, StatementError) and error.is_fate_unknown else ""
         # Of a load it is said where the rows go straight into the table; of a branch it does not matter.
-        if unanswered and self.load is None and not _READING.match(unanswered):
+        if unanswered and self.load is None and not reads_only(unanswered):
             # Of any other failure of a statement one knows that it has changed nothing.
             text = f"{text}\n{_FATE_UNKNOWN}"
         return error if text == said else DbtRuntimeError(text)
@@ -268,11 +268,6 @@ _FATE_UNKNOWN = (
     "Nobody has told whether this statement has taken effect: look at what it was to change before it is run "
     "again."
 )
-# What changes nothing, behind dbt's comment.
-_READING = re.compile(
-    r"(?:\s|/\*.*?\*/)*(?:SELECT|WITH|SHOW|DESCRIBE|EXPLAIN|SET|REFRESH)\b", re.IGNORECASE | re.DOTALL
-)
-
 _RUNNING: ContextVar[Node | None] = ContextVar("sparkevolve_node", default=None)
 
 

@@ -22,6 +22,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BLOCK_EDGE = re.compile(r"/\*(?!\+)|\*/")
+# First words of statements that change no table, view or file.
+_READING = frozenset(
+    {"SET", "RESET", "USE", "SELECT", "VALUES", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "REFRESH"}
+)
+# What may follow named queries, of which Spark has these before SELECT and before DML alike.
+_WRITING = frozenset({"INSERT", "MERGE", "UPDATE", "DELETE"})
 
 
 def split_statements(sql: str) -> list[str]:
@@ -51,6 +57,16 @@ def first_word(sql: str) -> str:
         if kind != "space" and sql[position:stop] != "(":
             return ""
     return ""
+
+
+def reads_only(sql: str) -> bool:
+    """Tell whether a statement is one that changes no table, view or file, as its words say."""
+    first = first_word(sql)
+    if first != "WITH":
+        return first in _READING
+    return not any(
+        kind == "word" and sql[start:stop].upper() in _WRITING for kind, start, stop in _tokens(sql)
+    )
 
 
 def expression_problem(sql: str) -> str:
