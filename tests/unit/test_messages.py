@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from pyiceberg.exceptions import CommitFailedException, ServiceUnavailableError, TooManyRequestsError
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import InternalError, OperationalError
 
 from dbt.adapters.sparkevolve import messages
 from dbt.adapters.sparkevolve.messages import (
@@ -271,7 +271,33 @@ def operational(text: str) -> Exception:
         (operational("FATAL:  the database system is starting up"), "it is starting or stopping"),
         (operational("server closed the connection unexpectedly"), "it closed the connection"),
         (operational("unable to open database file"), "its file cannot be opened"),
-        (operational("database is locked"), None),
+        # PyMySQL, mysqlclient, psycopg 3.
+        (operational("(2013, 'Lost connection to MySQL server during query')"), "it closed the connection"),
+        (
+            operational("(2006, 'MySQL server has gone away (BrokenPipeError(32))')"),
+            "it closed the connection",
+        ),
+        (operational("(2006, '')"), "it closed the connection"),
+        (operational("(1927, 'Connection was killed')"), "it closed the connection"),
+        (operational("(0, '')"), "it closed the connection"),
+        (operational("the connection is lost"), "it closed the connection"),
+        (operational("(2013, 'Lost connection … during query (timed out)')"), "it does not answer"),
+        (operational("(1053, 'Server shutdown in progress')"), "it is starting or stopping"),
+        (operational("FATAL:  the database system is in recovery mode"), "it is starting or stopping"),
+        (
+            operational("FATAL:  terminating connection due to administrator command"),
+            "it is starting or stopping",
+        ),
+        (operational("(1040, 'Too many connections')"), "it takes no more connections"),
+        (operational("FATAL:  sorry, too many clients already"), "it takes no more connections"),
+        (
+            InternalError("COMMIT", {}, RuntimeError("other words"), connection_invalidated=True),
+            "it closed the connection",
+        ),
+        (operational("(1317, 'Query execution was interrupted')"), None),
+        # What was asked says nothing of why there is no answer.
+        (OperationalError("SELECT 'timed out'", {"name": "refused"}, RuntimeError("no such table")), None),
+        (operational("database is locked"), "another program has locked its file"),
         (operational('FATAL:  password authentication failed for user "me"'), None),
         (ConnectionRefusedError(111, "x"), "it refuses connections"),
         (ConnectionResetError(104, "x"), "it closed the connection"),

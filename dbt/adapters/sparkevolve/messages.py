@@ -371,17 +371,25 @@ _REASONS = {
     ),
     "it refuses connections": re.compile("refused|Could not connect to any of", re.IGNORECASE),
     "it is starting or stopping": re.compile(
-        "is starting up|is shutting down|terminating connection|not yet accepting", re.IGNORECASE
+        "is starting up|is shutting down|terminating connection|not yet accepting|in recovery mode"
+        "|shutdown in progress",
+        re.IGNORECASE,
+    ),
+    "it takes no more connections": re.compile(
+        "too many clients|too many connections|remaining connection slots|max_user_connections", re.IGNORECASE
     ),
     "it does not answer": re.compile("timed? ?out|timeout expired|did not answer", re.IGNORECASE),
     "there is no way to it": re.compile("no route to host|unreachable", re.IGNORECASE),
     "it closed the connection": re.compile(
         "closed the connection|connection .*closed|Connection reset|Connection aborted|read 0 bytes"
         "|IncompleteRead"
-        "|broken pipe|SSL SYSCALL error|Bad file descriptor|could not receive data|could not send data",
+        "|broken pipe|SSL SYSCALL error|Bad file descriptor|could not receive data|could not send data"
+        # MySQL's clients; mysqlclient and PyMySQL have numbers without a text, too.
+        r"|Lost connection|has gone away|Connection was killed|\(2006, ''\)|\(0, ''\)|connection is lost",
         re.IGNORECASE,
     ),
 }
+_LOCKED_FILE = re.compile(r"database (?:table )?is locked")
 _FILE = re.compile("unable to open database file|disk I/O error|readonly database|not a database")
 # What Spark says when its Java library cannot reach the catalog.
 _SPARK = re.compile(
@@ -426,7 +434,7 @@ def outage(exc: BaseException) -> str | None:
     """Return why a catalog could not be reached, in a few words; None if it was reached.
 
     Knows the clients that PyIceberg 0.12 has for its catalogs: requests, SQLAlchemy with psycopg2, PyMySQL,
-    mysqlclient or SQLite, Thrift, botocore.
+    mysqlclient, psycopg or SQLite, Thrift, botocore.
     """
     for part in _chain(exc):
         answer = getattr(part, "response", None)
@@ -435,9 +443,12 @@ def outage(exc: BaseException) -> str | None:
             return f"it answers with HTTP {status}" if status in _HTTP_AWAY else None
         if not _may_be_outage(part):
             continue
-        text = str(part)
+        # Without the statement, which names what it pleases.
+        text = str(getattr(part, "orig", None) or part)
         if _FILE.search(text):
             return "its file cannot be opened"
+        if _LOCKED_FILE.search(text):
+            return "another program has locked its file"
         for reason, pattern in _REASONS.items():
             if pattern.search(text):
                 return reason
@@ -447,7 +458,8 @@ def outage(exc: BaseException) -> str | None:
             return "it does not answer"
         if isinstance(part, socket.gaierror):
             return "its name cannot be resolved"
-        if isinstance(part, ConnectionError):
+        # SQLAlchemy knows, by driver, after which errors a connection is of no use any more.
+        if isinstance(part, ConnectionError) or getattr(part, "connection_invalidated", False):
             return "it closed the connection"
     return None
 
@@ -481,6 +493,8 @@ def is_rest_answer_in_spark(message: str) -> bool:
 
 def _may_be_outage(exc: BaseException) -> bool:
     if isinstance(exc, ConnectionError | TimeoutError | socket.gaierror):
+        return True
+    if getattr(exc, "connection_invalidated", False):
         return True
     return bool(_class_names(exc) & _MAY_BE_OUTAGE)
 
