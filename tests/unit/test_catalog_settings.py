@@ -182,10 +182,21 @@ def test_a_postgresql_catalog_is_mapped_with_its_password_apart_from_the_url() -
         "jdbc.schema-version": "V1",
         "jdbc.user": "me",
         "jdbc.password": "p@ss",
+        "retryable_status_codes": "57P01,57P02,57P03,57P05",
     }
     assert settings.packages == (POSTGRESQL_DRIVER,)
     assert settings.sqlite_file is None
     assert not settings.embedded
+
+
+@pytest.mark.parametrize("form", ["plain", "spark"])
+def test_after_which_codes_spark_asks_postgresql_again_is_the_profile_s_to_say(form: str) -> None:
+    said = {"retryable_status_codes": "25P03"}
+    given = {"type": "sql", "uri": "postgresql:///lake", **(said if form == "plain" else {"spark": said})}
+    settings = resolve("lake", given, BASE)
+    assert spark(settings)["retryable_status_codes"] == "25P03"
+    assert "retryable_status_codes" not in settings.pyiceberg
+    assert "retryable" not in (settings.differences or "")
 
 
 def test_a_postgresql_catalog_has_defaults_for_host_and_port_and_needs_no_user() -> None:

@@ -358,6 +358,59 @@ def test_an_answer_of_a_rest_catalog_to_spark_has_its_name(catalogs: Catalogs, i
     catalogs.check_after(StatementError("[DIVIDE_BY_ZERO] oh", sql), sql)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Unknown failure\nCaused by: ERROR: permission denied for table iceberg_tables",
+        "Failed to get table s.t from catalog base\nCaused by: (conn=21) Connection is closed",
+        "Failed to execute: DELETE FROM iceberg_tables WHERE catalog_name = ?\nCaused by: ERROR: no",
+    ],
+)
+def test_what_a_database_says_to_spark_has_the_name_of_its_catalog(
+    lake: IcebergCatalog, tmp_path: Path, text: str
+) -> None:
+    catalogs = Catalogs([lake, IcebergCatalog(resolve("base", {}, tmp_path, Place.of_further("base")))])
+    sql = "insert into `base`.`s`.`t` select * from `away`.`s`.`t`"
+    for is_unknown in (False, True):
+        error = StatementError(text, sql, is_fate_unknown=is_unknown)
+        with pytest.raises(StatementError) as raised:
+            catalogs.check_after(error, sql)
+        where = catalogs.of("base").access.settings.where
+        assert raised.value.msg == f"{text}\nSpark has asked the Iceberg catalog `base` at {where}."
+        assert (raised.value.statement, raised.value.is_fate_unknown) == (sql, is_unknown)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("lakes", "Did you mean `lake`? "),
+        ("warehouse", ""),
+        ("a``b", ""),
+        ("Other", "Did you mean `other`? "),
+    ],
+)
+def test_a_table_that_was_looked_for_in_no_catalog(catalogs: Catalogs, name: str, meant: str) -> None:
+    text = (
+        f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{name}`.`s`.`t` cannot be found. Verify the spelling "
+        "and correctness of the schema and catalog."
+    )
+    sql = f"select * from `{name}`.`s`.`t`"
+    with pytest.raises(StatementError) as raised:
+        catalogs.check_after(StatementError(text, sql), sql)
+    bare = name.replace("``", "`")
+    assert raised.value.msg == (
+        f"{text}\nThe profile states no catalog `{bare}`, but `lake`, `other`, `away`. {meant}Where Spark "
+        "has none of that name either, it takes the name for a schema's: correct the `database` of the "
+        "source, or whatever the name is from."
+    )
+
+
+@pytest.mark.parametrize("name", ["`lake`.`s`.`t`", "`s`.`t`", "`t`", "`spark_catalog`.`s`.`t`"])
+def test_a_table_that_is_missing_in_a_catalog_is_spark_s_to_tell(catalogs: Catalogs, name: str) -> None:
+    text = f"[TABLE_OR_VIEW_NOT_FOUND] The table or view {name} cannot be found."
+    catalogs.check_after(StatementError(text, "select"), f"select * from {name}")
+
+
 def data_test(*, stores: bool) -> SingularTestNode:
     """Return a test of dbt's in the catalog `away`."""
     return SingularTestNode(

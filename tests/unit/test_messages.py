@@ -434,6 +434,27 @@ def test_of_a_locked_sqlite_it_is_known_that_it_has_committed_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cause", "is_unknown"),
+    [
+        ("org.postgresql.util.PSQLException: ERROR: permission denied for table iceberg_tables", False),
+        ("org.postgresql.util.PSQLException: ERROR: cannot execute UPDATE in a read-only transaction", False),
+        ('org.postgresql.util.PSQLException: FATAL: password authentication failed for user "x"', False),
+        ("org.postgresql.util.PSQLException: An I/O error occurred while sending to the backend.", True),
+        ("org.postgresql.util.PSQLException: FATAL: terminating connection due to …", True),
+        ("java.sql.SQLSyntaxErrorException: (conn=21) UPDATE command denied to user 'x'@'y'", False),
+        ("java.sql.SQLInvalidAuthorizationSpecException: Access denied for user 'x'@'y'", False),
+        ("java.sql.SQLException: (conn=5) The server is running with the --read-only option", False),
+        ("java.sql.SQLException: (conn=5) Socket error", True),
+    ],
+)
+def test_a_database_that_has_refused_has_committed_nothing(cause: str, is_unknown: bool) -> None:
+    text = f"org.apache.iceberg.jdbc.UncheckedSQLException: Unknown failure\nCaused by: {cause}"
+    assert messages.is_commit_unknown(text) is is_unknown
+    assert messages.is_database_answer_in_spark(short_message(text))
+    assert may_be_outage_in_spark(short_message(text))
+
+
+@pytest.mark.parametrize(
     ("error", "expected"),
     [
         (CommitFailedException("Requirement failed"), True),

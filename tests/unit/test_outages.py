@@ -139,6 +139,27 @@ def test_a_catalog_that_answers_and_cannot_be_opened(monkeypatch: pytest.MonkeyP
             assert raised.value.of_another().msg == raised.value.msg
 
 
+def test_a_catalog_that_lets_nobody_in_says_so_at_a_commit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where a further catalog is asked first when descriptions are stored."""
+
+    def fail(*args: Any) -> Catalog:
+        raise ForbiddenError("not for you")
+
+    monkeypatch.setitem(AVAILABLE_CATALOGS, CatalogType.REST, fail)
+    catalog = gateway("rest", HOST, 1, 60, tmp_path)
+    with pytest.raises(CatalogUnavailableError) as raised:
+        catalog.set_docs(relation("t"), "d", {}, 0)
+    assert raised.value.msg == (
+        "The descriptions of `lake`.`db`.`t` could not be stored. The Iceberg catalog `lake` at "
+        f"{HOST}:1 lets nobody in: not for you. Correct what `catalog_properties` of the profile say of it: "
+        "the address, user and password, the database."
+    )
+    assert raised.value.undone == "The descriptions of `lake`.`db`.`t` could not be stored"
+    assert raised.value.of_another().msg == raised.value.msg
+
+
 PAGE = f"<html><style>b {{}}</style><b>Sign in</b><p>Bearer {SECRET}, \n please{' now' * 99}</html>"
 WORDS = "Sign in Bearer *****, please now now"
 

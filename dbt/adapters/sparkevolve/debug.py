@@ -73,7 +73,8 @@ class ConnectionTest:
             self._note(catalog, answer_of(exc))
 
     def _note(self, catalog: IcebergCatalog, text: str) -> None:
-        is_named = f"`{catalog.name}`" in text or f"`{catalog.stated_by}`" in text
+        # A database, of which its own answer may tell, can have the name of the catalog in it.
+        is_named = f"catalog `{catalog.name}`" in text or f"`{catalog.stated_by}`" in text
         self._broken[catalog.name] = text if is_named else f"`{catalog.name}`: {text}"
 
     def _end(self, not_connected: str) -> None:

@@ -1367,14 +1367,19 @@ class CatalogUnavailableError(SparkEvolveError):
 
     def of_another(self) -> "CatalogUnavailableError":
         """Return the same for another node: dbt notes in an error which node it is of."""
+        return self.leaving(self.undone)
+
+    def leaving(self, undone: str) -> "CatalogUnavailableError":
+        """Return the same with what was not done, as a sentence; what somebody has answered stays said."""
+        text = f"{undone.rstrip('.')}. {self.text}" if self.text and undone != self.undone else self.text
         return CatalogUnavailableError(
             self.catalog,
             self.address,
             self.reason,
-            self.undone,
+            undone,
             self.waited_seconds,
             self.setting,
-            self.text,
+            text,
         )
 
 

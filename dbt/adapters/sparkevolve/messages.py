@@ -115,6 +115,9 @@ _NO_GRANTS = re.compile(r"Operation not allowed: GRANT|INVALID_STATEMENT_OR_CLAU
 _PLANNING_FAILED = re.compile(
     r"Error occurred during query planning[: \n]*|\A== Physical Plan ==\n(?:[\w$]+\.)+\w*Exception: "
 )
+_NAME_NOT_FOUND = re.compile(
+    "table or view ((?:`(?:[^`]|``)+`\\.){2,}`(?:[^`]|``)+`) cannot be found", re.IGNORECASE
+)
 _RELATION_NOT_FOUND = re.compile("TABLE_OR_VIEW_NOT_FOUND|Table or view not found", re.IGNORECASE)
 _NOTHING_TO_LIST = ("SCHEMA_NOT_FOUND", "Namespace does not exist", "MISSING_CATALOG_ABILITY")
 
@@ -151,6 +154,15 @@ def is_relation_not_found(message: str, name: str = "") -> bool:
             quoted behind, may name others, too.
     """
     return _RELATION_NOT_FOUND.search(message) is not None and name in message.partition("\n== SQL")[0]
+
+
+def catalog_of_what_is_missing(message: str) -> str | None:
+    """Return the first part of the name of a table or view that is not there, if it has three.
+
+    Texts of Spark 3.5 and 4.
+    """
+    found = _NAME_NOT_FOUND.search(message)
+    return None if found is None else re.split(r"(?<=`)\.(?=`)", found[1])[0][1:-1].replace("``", "`")
 
 
 def is_type_unreturnable(message: str) -> bool:
@@ -232,10 +244,17 @@ def is_conflict_in_spark(message: str) -> bool:
 
 
 # A catalog that answered so, or none: one by REST whose connection was lost, and one in a database. Of what
-# the drivers of PostgreSQL and MySQL say then, Iceberg knows nothing. A locked SQLite has committed nothing.
+# the drivers of PostgreSQL and MySQL say then, Iceberg knows nothing. A locked SQLite has committed nothing,
+# nor has a database that has refused the statement, or who asks.
+_REFUSED = (
+    "SQLITE_BUSY|database is locked|PSQLException: ERROR:"
+    "|FATAL: +(?:password authentication|no pg_hba|role |database |sorry, too many|remaining connection)"
+    "|SQL(?:SyntaxError|InvalidAuthorizationSpec|IntegrityConstraintViolation|TransactionRollback)Exception"
+    "|--read-only option|Access denied for user"
+)
 _COMMIT_UNKNOWN = re.compile(
     r"CommitStateUnknownException|error occurred while processing POST request"
-    r"|Database Connection (?:failed|timeout)|Unknown failure(?!.*(?:SQLITE_BUSY|database is locked))",
+    rf"|Database Connection (?:failed|timeout)|Unknown failure(?!.*(?:{_REFUSED}))",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -404,6 +423,13 @@ _REST_IN_SPARK = re.compile(
     r"(?:Server error|Service (?:failed|unavailable)|Not authorized|Forbidden|Malformed request"
     r"|Unable to process): |Error occurred while processing [A-Z]+ request"
 )
+# What it says before what a driver of Java has said, whose classes are cut off.
+_DATABASE_IN_SPARK = re.compile(
+    r"^(?:Unknown failure|Database (?:Connection (?:failed|timeout)|warning)|Cannot initialize JDBC catalog"
+    r"|Failed to (?:get (?:table|view) \S+ from catalog|execute|insert|connect|rename|drop|list)\b[^\n]*)"
+    r"\nCaused by: ",
+    re.MULTILINE,
+)
 # By name: which of these libraries is there depends on the catalog.
 _MAY_BE_OUTAGE = {
     "requests.ConnectionError",
@@ -483,12 +509,20 @@ def may_be_outage_in_spark(message: str) -> bool:
 
     Texts of the clients that Iceberg 1.10 to 1.12 has for its catalogs.
     """
-    return _SPARK.search(message) is not None
+    return _SPARK.search(message) is not None or is_database_answer_in_spark(message)
 
 
 def is_rest_answer_in_spark(message: str) -> bool:
     """Tell whether a statement failed for what a REST catalog has answered (Iceberg 1.10 to 1.12)."""
     return _REST_IN_SPARK.search(message) is not None
+
+
+def is_database_answer_in_spark(message: str) -> bool:
+    """Tell whether a statement failed for what a SQL catalog's database has answered, or has not.
+
+    Texts of Iceberg 1.10 to 1.12.
+    """
+    return _DATABASE_IN_SPARK.search(message) is not None
 
 
 def _may_be_outage(exc: BaseException) -> bool:

@@ -1,5 +1,6 @@
-"""A SQL catalog's database that ends a connection at each point of a commit, as by KILL or in a fail-over."""
+"""A SQL catalog's database that ends connections, as by KILL or in a fail-over, or refuses what is asked."""
 
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from sqlalchemy.engine import Connection, Engine
 
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
+from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
 from tests.functional.conftest import running_catalog
+from tests.functional.harness import Scenario, SqlRunner, session_runner
 from tests.unit.helpers import relation
 
 TABLE = relation("t")
@@ -22,6 +25,23 @@ ENDING = {
     "postgresql": ("SELECT pg_backend_pid()", "SELECT pg_terminate_backend({})"),
     "mysql": ("SELECT connection_id()", "KILL {}"),
 }
+# All that a server knows of; the one that asks among them.
+CONNECTIONS = {
+    "postgresql": "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'",
+    "mysql": "SELECT id FROM information_schema.processlist",
+}
+REFUSING = {
+    "postgresql": [
+        "CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN RAISE EXCEPTION ''not for you''; END'",
+        "CREATE TRIGGER refuse_{table} BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()",
+    ],
+    "mysql": [
+        "CREATE TRIGGER refuse_{table} BEFORE INSERT ON {table} FOR EACH ROW "
+        "SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'not for you'"
+    ],
+}
+ALLOWING = {"postgresql": "DROP TRIGGER refuse_{table} ON {table}", "mysql": "DROP TRIGGER refuse_{table}"}
 
 
 @pytest.fixture(scope="module", params=["postgresql", pytest.param("mysql", marks=pytest.mark.servers)])
@@ -60,6 +80,27 @@ class Killer:
             number = cursor.fetchone()[0]
         with self._engine.connect() as other:
             other.execute(text(self._end.format(number)))
+
+    def kill_all(self) -> int:
+        """End all connections but our own."""
+        kind = self._engine.dialect.name
+        with self._engine.connect() as other:
+            ours = other.execute(text(self._number)).scalar()
+            found = [row[0] for row in other.execute(text(CONNECTIONS[kind])) if row[0] not in (ours, 1)]
+            ended = 0
+            for number in found:
+                try:
+                    other.execute(text(self._end.format(number)))
+                    ended += 1
+                except Exception:  # it has ended itself
+                    continue
+        return ended
+
+    def execute(self, statements: list[str], table: str) -> None:
+        """Run statements of the operator's."""
+        with self._engine.connect() as other:
+            for statement in statements:
+                other.execute(text(statement.format(table=table)))
 
     def wait_for(self, engine: Engine, point: str, times: int) -> None:
         """End connections at a point: before the UPDATE, before the COMMIT, or when that has been made."""
@@ -112,3 +153,75 @@ def test_a_commit_whose_connection_is_ended_is_made(
     if change is set_docs:
         # What has been committed is seen, and is not committed again.
         assert len(table.metadata.metadata_log) == 1
+
+
+@pytest.fixture
+def spark_scenario(
+    properties: dict[str, str],
+    method: str,
+    spark_sql: SqlRunner,
+    profile_target: dict[str, Any],
+    tmp_path: Path,
+) -> Iterator[Scenario]:
+    """A dbt project whose catalog is in the database."""
+    if method != "session":
+        pytest.skip("the server has one catalog")
+    profile = {**profile_target, "catalog_properties": properties}
+    reader = load_catalog("lake", **properties)
+    # The test's own reader looks first whether its connection is there still.
+    reader.engine = create_engine(properties["uri"], pool_pre_ping=True)  # type: ignore[attr-defined]
+    schema = f"case_{uuid.uuid4().hex[:10]}"
+    scenario = Scenario(tmp_path / schema, schema, profile, session_runner(profile, tmp_path), reader)
+    yield scenario
+    scenario.clean_up()
+
+
+def test_connections_that_are_ended_before_each_statement_are_opened_again(
+    spark_scenario: Scenario, properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's and PyIceberg's, from the first statement to the last."""
+    scenario, killer, ended = spark_scenario, Killer(properties), []
+    add_query = SparkEvolveConnectionManager.add_query
+
+    def killed_before(*args: Any, **named: Any) -> Any:
+        ended.append(killer.kill_all())
+        return add_query(*args, **named)
+
+    monkeypatch.setattr(SparkEvolveConnectionManager, "add_query", killed_before)
+    scenario.model("select 1 as id, 'a' as old", unique_key="id")
+    scenario.run()
+    scenario.model("select 2 as id, 5 as n union all select 1, 4", unique_key="id")
+    scenario.run()
+    assert scenario.rows() == [(1, None, 4), (2, None, 5)]
+    assert scenario.schemas() == 2
+    assert scenario.tables() == ["t"]
+    assert sum(map(bool, ended)) > 10
+
+
+def test_what_a_database_refuses_spark_names_its_catalog(
+    spark_scenario: Scenario, properties: dict[str, str]
+) -> None:
+    """And does not leave open whether it was done."""
+    scenario, killer = spark_scenario, Killer(properties)
+    kind = create_engine(properties["uri"]).dialect.name
+    scenario.model("select 1 as id", materialized="table")
+    scenario.model("select * from `lakes`.`x`.`t`", "misspelt", materialized="table")
+    scenario.run("--select", "t")
+    port = create_engine(properties["uri"]).url.port
+    asked = f"Spark has asked the Iceberg catalog `lake` at 127.0.0.1:{port}."
+    for table, command in (
+        ("iceberg_tables", lambda: scenario.fail("--select", "u").message),
+        ("iceberg_namespace_properties", lambda: scenario.dbt("debug").log),
+    ):
+        scenario.model("select 1 as id", "u", materialized="table")
+        killer.execute(REFUSING[kind], table)
+        try:
+            said = command()
+        finally:
+            killer.execute([ALLOWING[kind]], table)
+        assert "not for you" in said
+        assert asked in said
+        assert "Nobody has told" not in said
+    assert "The profile states no catalog `lakes`, but `lake`. Did you mean `lake`? Where Spark has none" in (
+        scenario.fail("--select", "misspelt").message
+    )

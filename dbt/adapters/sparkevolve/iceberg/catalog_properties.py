@@ -209,6 +209,7 @@ QUIET_SPARK = frozenset(
         "catalog-impl",
         "clients",
         "client-pool-cache-keys",
+        "retryable_status_codes",
         "default-namespace",
         "io-impl",
         "list-all-tables",

@@ -50,6 +50,9 @@ JDBC_DRIVERS = {
     # MariaDB's driver reads certificates in PEM format, and speaks to MySQL's servers too.
     **dict.fromkeys(mysql.DIALECTS, "org.mariadb.jdbc:mariadb-java-client:3.5.6"),
 }
+# After which codes of its database Iceberg's JDBC catalog connects and asks once more. What it takes for a
+# lost connection anyway is all that MariaDB's driver says of one.
+_ASK_AGAIN = "retryable_status_codes"
 _ADDRESSES = {
     "postgresql": postgresql.jdbc_address,
     **dict.fromkeys(mysql.DIALECTS, mysql.jdbc_address),
@@ -580,7 +583,8 @@ def _sql(
             jdbc["jdbc.password"] = address.password
         translation.tuning += [f"`{parameter}` in `uri`" for parameter in address.lacking]
         translation.lacking_spark += [f"`{parameter}` in `uri`" for parameter in address.denied]
-    translation.spark = {**translation.spark, "uri": uri, **jdbc}
+    again = {_ASK_AGAIN: postgresql.ENDED} if database == "postgresql" else {}
+    translation.spark = {**again, **translation.spark, "uri": uri, **jdbc}
     translation.pyiceberg = {**translation.pyiceberg, "type": given["type"]}
     translation.pyiceberg["uri"] = url.render_as_string(hide_password=False)
     settings = _settings(place, "sql", translation, given)

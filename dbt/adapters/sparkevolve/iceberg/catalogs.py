@@ -10,7 +10,12 @@ from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
-from dbt.adapters.sparkevolve.messages import is_rest_answer_in_spark
+from dbt.adapters.sparkevolve.messages import (
+    catalog_of_what_is_missing,
+    is_database_answer_in_spark,
+    is_rest_answer_in_spark,
+)
+from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
 
 
 class Catalogs:
@@ -114,19 +119,41 @@ class Catalogs:
 
         Raises:
             CatalogUnavailableError: one is.
-            StatementError: the same, with the name of the one REST catalog whose answer it is.
+            StatementError: the same, with the name of the one catalog whose answer it is, or with those that
+                the profile states, where a table was looked for in none of them.
         """
         # By hand it may have been written without quotes.
         named = {name for name in self._stated if re.search(rf"(?<!\w){name}(?!\w)", sql)}
         for name, catalog in self._stated.items():
             if catalog is self.own or name in named:
                 catalog.check_after(error)
-        rest = [self._stated[name] for name in named if self._stated[name].access.settings.kind == "rest"]
-        if len(rest) == 1 and is_rest_answer_in_spark(error.msg):
-            where = f"`{rest[0].name}` at {rest[0].access.settings.where}"
-            # It may not have answered.
-            text = f"{error.msg}\nSpark has asked the Iceberg catalog {where}."
-            raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
+        for is_answer, kind in ((is_rest_answer_in_spark, "rest"), (is_database_answer_in_spark, "sql")):
+            asked = [self._stated[name] for name in named if self._stated[name].access.settings.kind == kind]
+            if len(asked) == 1 and is_answer(error.msg):
+                where = f"`{asked[0].name}` at {asked[0].access.settings.where}"
+                text = f"{error.msg}\nSpark has asked the Iceberg catalog {where}."
+                # It may not have answered.
+                raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
+        self._check_missing(error)
+
+    def _check_missing(self, error: StatementError) -> None:
+        """See whether a table that Spark does not find was looked for in a catalog that is stated.
+
+        Raises:
+            StatementError: it was not, and maybe in none.
+        """
+        missing = catalog_of_what_is_missing(error.msg)
+        if missing is None or missing in self._stated or missing == "spark_catalog":
+            return
+        meant = closest(missing, self.names)
+        question = f"{did_you_mean(meant)} " if meant else ""
+        raise StatementError(
+            f"{error.msg}\nThe profile states no catalog `{missing}`, but "
+            f"{', '.join(map(quote, self.names))}. {question}Where Spark has none of that name either, it "
+            "takes the name for a schema's: correct the `database` of the source, or whatever the name is "
+            "from.",
+            error.statement,
+        ) from error
 
 
 class _Unstated(IcebergCatalog):

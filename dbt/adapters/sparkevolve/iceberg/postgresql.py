@@ -42,6 +42,10 @@ _VALUES = {
 _PARTS = ("host", "port", "user", "password", "dbname", "client_encoding")
 _DEFAULT_PORT = "5432"
 
+# What a PostgreSQL server says to a client that it has ended, by an administrator or for a time without
+# a statement, or is not ready for: of the statement that is answered so, it has done nothing.
+ENDED = "57P01,57P02,57P03,57P05"
+
 
 def jdbc_address(url: URL) -> JdbcAddress:
     """Return what Java's driver needs to reach the server that ``url`` names.

@@ -343,7 +343,7 @@ def publish(
             # It was waited for.
             if tried is None:
                 undone = f"The batch was not published: readers of {relation} see the rows that were there"
-                raise access.watch.error(exc.reason, undone, exc.waited_seconds) from exc
+                raise exc.leaving(undone) from exc
             raise PublishError(str(relation), str(exc.msg).rstrip("."), tried, base.ref) from exc
         except Exception as exc:
             last = exc

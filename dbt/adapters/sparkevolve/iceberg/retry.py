@@ -62,7 +62,7 @@ def retry(
             return attempt(access.load(relation))
         except CatalogUnavailableError as exc:
             # It was waited for.
-            raise access.watch.error(exc.reason, undone, exc.waited_seconds) from exc
+            raise exc.leaving(undone) from exc
         except DbtRuntimeError:
             raise
         except Exception as exc:
