@@ -434,6 +434,20 @@ def test_of_a_locked_sqlite_it_is_known_that_it_has_committed_nothing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "table"),
+    [
+        ("Commit failed: Timed out after 2034 ms waiting for lock on shop.orders", ("shop", "orders")),
+        ("Could not acquire the lock on shop.orders, lock request ended in state ABORT", ("shop", "orders")),
+        ("Failed to acquire lock for ('shop', 'orders'), state: 2", ("shop", "orders")),
+        ("Timed out after 2034 ms", None),
+    ],
+)
+def test_a_lock_that_somebody_holds_is_no_conflict(text: str, table: tuple[str, str] | None) -> None:
+    assert messages.table_of_held_lock(text) == table
+    assert not messages.is_conflict_in_spark(text)
+
+
+@pytest.mark.parametrize(
     ("cause", "is_unknown"),
     [
         ("org.postgresql.util.PSQLException: ERROR: permission denied for table iceberg_tables", False),

@@ -195,7 +195,9 @@ def test_a_switch_that_is_off_asks_for_nothing() -> None:
 def test_a_metastore_is_told_types_as_spark_tells_them() -> None:
     found = said({"uri": "thrift://h:1"}, "hive")
     assert found.pyiceberg == {"uri": "thrift://h:1", "hive.hive2-compatible": "true"}
-    assert found.spark == {"uri": "thrift://h:1"}
+    assert found.spark == {"uri": "thrift://h:1", "hadoop.iceberg.hive.lock-timeout-ms": "30000"}
+    own = {"hadoop.iceberg.hive.lock-timeout-ms": "5"}
+    assert said(own, "hive").spark == own
     assert said({"hive.hive2-compatible": "false"}, "hive").pyiceberg == {"hive.hive2-compatible": "false"}
 
 
@@ -394,7 +396,7 @@ def test_certificates_are_told() -> None:
 
 @pytest.mark.parametrize("kind", ["sql", "hive", "glue"])
 def test_only_a_rest_catalog_is_asked_for_credentials(kind: str) -> None:
-    assert said({"uri": "u"}, kind).spark == {"uri": "u"}
+    assert "header.X-Iceberg-Access-Delegation" not in said({"uri": "u"}, kind).spark
 
 
 @pytest.mark.parametrize("name", ["header.X-Iceberg-Access-Delegation", "header.x-iceberg-access-delegation"])

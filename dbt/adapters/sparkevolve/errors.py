@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.messages import (
     is_out_of_memory,
     located,
     short_message,
+    table_of_held_lock,
 )
 from dbt.adapters.sparkevolve.redaction import clean
 
@@ -596,6 +597,7 @@ class CommitConflictError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         attempts: how many commits were tried.
+        last: what the last one was answered.
         changes: what was wanted last; empty for what is no change of the columns.
     """
 
@@ -608,14 +610,16 @@ class CommitConflictError(SparkEvolveError):
         wanted: str = "The columns of {} could not be changed",
     ) -> None:
         listed = f" ({'; '.join(str(change) for change in changes)})" if changes else ""
+        held = table_of_held_lock(last)
         super().__init__(
             f"{wanted.format(relation)} in {attempts} attempts{listed}, because other writers changed or "
             f"locked the table each time (last answer: {last}). None of it was "
-            f"done{', and no row was written' if changes else ''}. Run the model again, or raise "
-            "`commit_retries`."
+            f"done{', and no row was written' if changes else ''}. "
+            + (_of_lock(*held) if held else "Run the model again, or raise `commit_retries`.")
         )
         self.relation = relation
         self.attempts = attempts
+        self.last = last
         self.changes = tuple(changes)
 
 
@@ -1272,7 +1276,8 @@ class StatementError(DbtDatabaseError):
 
     def __init__(self, message: str, statement: str, *, is_fate_unknown: bool = False) -> None:
         message = clean(located(message, statement))
-        super().__init__("\n".join([message, *_advice(message)]))
+        # An error to which a line is added has its advice already.
+        super().__init__("\n".join([message, *(each for each in _advice(message) if each not in message)]))
         self.args = _cleaned(self.args)
         self.statement = statement
         self.is_fate_unknown = is_fate_unknown
@@ -1294,12 +1299,23 @@ def _advice(message: str) -> list[str]:
             "Somebody has committed to the table with a clock that was behind, and Iceberg cannot read that. "
             "An older metadata file of the table can be registered in the catalog instead."
         )
+    held = table_of_held_lock(message)
+    if held is not None:
+        found.append(_of_lock(*held))
     if is_metastore_too_new(message):
         found.append(
             "The metastore is one of Hive 4, and this Spark's client is one of Hive 2.3, whose calls Hive 4 "
             "has no more (apache/iceberg #12878). Use a metastore before Hive 4, or a REST catalog."
         )
     return found
+
+
+def _of_lock(schema: str, table: str) -> str:
+    return (
+        f"Somebody else holds the metastore's lock of {schema}.{table}. If that is a writer that is at work, "
+        "run again once it is done. If it is one that was killed, its lock stays, and no run succeeds before "
+        'it is removed: docs/catalogs.md says how, under "A lock that was left".'
+    )
 
 
 _MORE_MEMORY = (

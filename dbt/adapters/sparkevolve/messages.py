@@ -240,7 +240,24 @@ def is_conflict_in_spark(message: str) -> bool:
 
     Texts of Iceberg 1.10 to 1.12, and of the SQLite driver that its JDBC catalog uses.
     """
-    return _CONFLICT.search(message) is not None
+    return _CONFLICT.search(message) is not None and table_of_held_lock(message) is None
+
+
+# Iceberg 1.10 to 1.12, and PyIceberg 0.12.
+_LOCK_HELD = re.compile(
+    r"Timed out after \d+ ms waiting for lock on ([^\s.]+)\.([^\s,]+)"
+    r"|Could not acquire the lock on ([^\s.]+)\.([^\s,]+)"
+    r"|Failed to acquire lock for \('([^']+)', '([^']+)'\)"
+)
+
+
+def table_of_held_lock(message: str) -> tuple[str, str] | None:
+    """Return the schema and the table whose lock a Hive metastore has given to another, if that is it."""
+    found = _LOCK_HELD.search(message)
+    if found is None:
+        return None
+    schema, table = (part for part in found.groups() if part is not None)
+    return schema, table
 
 
 # A catalog that answered so, or none: one by REST whose connection was lost, and one in a database. Of what

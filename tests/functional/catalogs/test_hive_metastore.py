@@ -29,6 +29,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.iceberg.metastore import Client
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from tests.functional.conftest import scenario_of
 from tests.functional.harness import Scenario, session_runner
 from tests.functional.metastore import HiveMetastore
 from tests.functional.servers import HOST, free_port
@@ -263,8 +264,16 @@ def test_a_lock_that_is_left_stops_the_run_in_bounded_time(
     assert (
         f"The columns of {scenario.relation()} could not be changed in 2 attempts (add column `n` int), "
         "because other writers changed or locked the table each time (last answer: Failed to acquire lock "
-        f"for ('{scenario.schema}', 't'), state: 2). None of it was done, and no row was written."
+        f"for ('{scenario.schema}', 't'), state: 2. The catalog `lake` at {HOST}:{metastore.port} says who "
+        f"holds it: lock {lock.lockid} of `killed` at gone, since "
     ) in run.message
+    assert (
+        "). None of it was done, and no row was written. Somebody else holds the metastore's lock of "
+        f"{scenario.schema}.t. If that is a writer that is at work, run again once it is done. If it is one "
+        "that was killed, its lock stays, and no run succeeds before it is removed: docs/catalogs.md says "
+        'how, under "A lock that was left".'
+    ) in run.message
+    assert "commit_retries" not in run.message
     assert "delete from" not in run.log.lower()
     assert scenario.state() == before
     with metastore.client() as hive:
@@ -272,6 +281,40 @@ def test_a_lock_that_is_left_stops_the_run_in_bounded_time(
     scenario.run()
     assert scenario.rows() == [(1, 2, 3)]
     assert scenario.tables() == ["t"]
+
+
+def test_a_lock_that_is_left_stops_a_load_in_bounded_time(
+    metastore: HiveMetastore, profile_target: dict[str, Any], tmp_path: Path
+) -> None:
+    """Without a change of the columns, it is Spark that waits for it first, and for minutes by default."""
+    bounded = {**metastore.properties, "hadoop.iceberg.hive.lock-timeout-ms": "2000"}
+    for scenario in scenario_of(bounded, profile_target, tmp_path):
+        scenario.model("select 1 as id, 1 as v")
+        scenario.run()
+        before = scenario.state()
+        part = LockComponent(LockType.EXCLUSIVE, LockLevel.TABLE, scenario.schema, "t", isTransactional=True)
+        with metastore.client() as hive:
+            lock = hive.lock(LockRequest(component=[part], user="killed", hostname="gone"))
+        scenario.model("select 1 as id, 2 as v")
+        started = time.monotonic()
+        run = scenario.fail()
+        assert time.monotonic() - started < 60
+        assert f"waiting for lock on {scenario.schema}.t" in run.message
+        advice = f"Somebody else holds the metastore's lock of {scenario.schema}.t. If that is a writer that"
+        assert run.message.count(advice) == 1
+        assert (
+            f"The catalog `lake` at {HOST}:{metastore.port} says who holds it: lock {lock.lockid} of "
+            "`killed` at gone, since "
+        ) in run.message
+        assert scenario.state() == before
+        # As docs/catalogs.md says.
+        with metastore.client() as hive:
+            held = hive.show_locks(ShowLocksRequest(dbname=scenario.schema, tablename="t")).locks
+            assert [each.lockid for each in held] == [lock.lockid]
+            hive.unlock(UnlockRequest(lockid=held[0].lockid))
+        scenario.run()
+        assert scenario.rows() == [(1, 2)]
+        assert scenario.tables() == ["t"]
 
 
 def test_what_the_metastore_knows_of_a_table_stays(hive_scenario: Scenario, metastore: HiveMetastore) -> None:

@@ -33,7 +33,7 @@ from dbt.adapters.sparkevolve.errors import (
 )
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
-from dbt.adapters.sparkevolve.iceberg.metastore import guard
+from dbt.adapters.sparkevolve.iceberg.metastore import guard, holders_of_lock
 from dbt.adapters.sparkevolve.iceberg.mysql import collation_of_names
 from dbt.adapters.sparkevolve.iceberg.nessie import complete_commits
 from dbt.adapters.sparkevolve.iceberg.newer_format import (
@@ -51,6 +51,7 @@ from dbt.adapters.sparkevolve.messages import (
     may_be_outage_in_spark,
     outage,
     refusal,
+    table_of_held_lock,
     what_is_invalid,
 )
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation, namespace, table_identifier
@@ -208,6 +209,18 @@ class CatalogAccess:
             raise exc from error
         except Exception as exc:
             logger.debug(f"Why a statement failed cannot be looked up in the catalog: {exc}")
+
+    def holders_of_lock(self, message: str) -> str:
+        """Return who holds the lock that an error's text is about, as a sentence; empty if nobody knows."""
+        held = table_of_held_lock(message)
+        if held is None or self.settings.kind != "hive":
+            return ""
+        try:
+            said = self.watch.ask(lambda: holders_of_lock(self.opened, *held), is_waited_out=False)
+        except Exception as exc:
+            logger.debug(f"Who holds a lock cannot be looked up in the metastore: {exc}")
+            return ""
+        return f"The catalog `{self.name}` at {self.settings.where} says who holds it: {said}" if said else ""
 
     def load(self, relation: BaseRelation) -> Table:
         """Return the table, as it is in the catalog now.

@@ -134,6 +134,11 @@ class Catalogs:
                 text = f"{error.msg}\nSpark has asked the Iceberg catalog {where}."
                 # It may not have answered.
                 raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
+        for name in named:
+            holders = self._stated[name].access.holders_of_lock(error.msg)
+            if holders:
+                text = f"{error.msg}\n{holders}."
+                raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
         self._check_missing(error)
 
     def _check_missing(self, error: StatementError) -> None:

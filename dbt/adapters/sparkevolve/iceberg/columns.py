@@ -19,7 +19,7 @@ from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
-from dbt.adapters.sparkevolve.messages import answer_of, is_conflict_in_pyiceberg, outage
+from dbt.adapters.sparkevolve.messages import is_conflict_in_pyiceberg, outage
 
 
 def evolve(
@@ -108,9 +108,7 @@ def evolve(
         plan = plan_of(now, decide)
         if not plan.changes:
             return plan
-        raise CommitConflictError(
-            str(relation), exc.attempts, answer_of(exc.__cause__), plan.changes
-        ) from exc.__cause__
+        raise CommitConflictError(str(relation), exc.attempts, exc.last, plan.changes) from exc.__cause__
 
 
 def set_docs(

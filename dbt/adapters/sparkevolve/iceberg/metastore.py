@@ -8,6 +8,8 @@ from typing import Any
 from dbt.adapters.events.logging import AdapterLogger
 from pyiceberg.exceptions import CommitFailedException
 
+from dbt.adapters.sparkevolve.times import iso_of
+
 logger = AdapterLogger("SparkEvolve")
 
 # The setting of a metastore that compares the types of columns by their place.
@@ -208,3 +210,17 @@ def _refuse_unless_unknown(exc: Exception) -> None:
 
     if not isinstance(exc, TApplicationException) or exc.type != TApplicationException.UNKNOWN_METHOD:
         raise exc
+
+
+def holders_of_lock(catalog: Any, schema: str, table: str) -> str:
+    """Return who holds the locks of a table, in words; empty if nobody does any more."""
+    from hive_metastore.ttypes import LockState, ShowLocksRequest
+
+    with catalog._client as client:
+        found = client.show_locks(ShowLocksRequest(dbname=schema, tablename=table)).locks or []
+    held = [
+        f"lock {lock.lockid} of `{lock.user}` at {lock.hostname}, since {iso_of(lock.acquiredat)}"
+        for lock in found
+        if lock.state == LockState.ACQUIRED and (lock.dbname, lock.tablename) == (schema, table)
+    ]
+    return "; ".join(held)

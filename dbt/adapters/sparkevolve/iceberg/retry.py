@@ -73,6 +73,7 @@ def retry(
                         # Nobody was faster, and it may have been committed all the same.
                         raise access.watch.error(reason, _unknown(wanted, relation)) from exc
                     said = answer_of(exc)
+                    said = ". ".join(filter(None, [said, access.holders_of_lock(said)]))
                     raise CommitConflictError(str(relation), retries + 1, said, wanted=wanted) from exc
                 access.cancellation.pause(wait_seconds(conflicts))
                 conflicts += 1
