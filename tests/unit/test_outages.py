@@ -36,6 +36,7 @@ from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.retry import answer
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.warning import not_removed
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import append, columns, relation
 
@@ -344,6 +345,9 @@ def test_what_a_database_refuses_is_told_without_the_statement(
     ):
         with pytest.raises(CatalogAnswerError) as error:
             change_it()
+        # Who warns of what is left says it where the error does not.
+        said = error.value.msg if "removed" in undone else f"It could not be removed: {error.value.msg}"
+        assert not_removed("It", error.value) == said
         assert error.value.msg == (
             f"{undone}: the Iceberg catalog `lake` at {lake.access.settings.where} has answered with an "
             "error: not for you. The log of its server tells more; run again when that is mended."
@@ -353,6 +357,21 @@ def test_what_a_database_refuses_is_told_without_the_statement(
         database.execute("ALTER TABLE iceberg_tables RENAME TO gone")
     with pytest.raises(CatalogAnswerError, match=r"for `lake`\.`db`\.`t`: no such table: iceberg_tables\."):
         lake.find(target)
+
+
+def test_what_is_left_is_named_where_the_error_is_about_something_else(
+    lake: IcebergCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the error knows: a table, or an answer, may have any words in it."""
+
+    def fail(*args: Any) -> Any:
+        raise ServerError("a file could not be removed")
+
+    monkeypatch.setattr(lake.access.opened, "load_table", fail)
+    with pytest.raises(CatalogAnswerError) as error:
+        lake.drop_branch(relation("t"), "b")
+    assert not error.value.names_leftover
+    assert not_removed("The branch b", error.value) == f"The branch b could not be removed: {error.value.msg}"
 
 
 @pytest.mark.parametrize("status", [429, 503])

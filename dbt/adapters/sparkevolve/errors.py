@@ -1,7 +1,8 @@
 """Exceptions of dbt-sparkevolve. Each keeps its facts as attributes, so that nobody has to parse its text."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,13 @@ NOTHING_WRITTEN = ("Nothing was written.", "Nothing was read or written.")
 
 
 class SparkEvolveError(DbtRuntimeError):
-    """Anything that this adapter refuses or cannot do. Its text says what happened, where, and what to do."""
+    """Anything that this adapter refuses or cannot do. Its text says what happened, where, and what to do.
+
+    Attributes:
+        names_leftover: whether its text begins with what could not be removed, see ``removing``.
+    """
+
+    names_leftover = False
 
     def __init__(self, message: str) -> None:
         super().__init__(clean(message))
@@ -598,6 +605,7 @@ class CommitConflictError(SparkEvolveError):
         relation: the rendered name of the table.
         attempts: how many commits were tried.
         last: what the last one was answered.
+        undone: what was not done, as the beginning of a sentence.
         changes: what was wanted last; empty for what is no change of the columns.
     """
 
@@ -620,6 +628,7 @@ class CommitConflictError(SparkEvolveError):
         self.relation = relation
         self.attempts = attempts
         self.last = last
+        self.undone = wanted.format(relation)
         self.changes = tuple(changes)
 
 
@@ -1406,6 +1415,7 @@ class CatalogAnswerError(SparkEvolveError):
         relation: the rendered name of the table, or of the schema whose tables were asked for.
         catalog: the catalog's name.
         answer: what it says.
+        undone: what was not done, as a sentence without its end; empty if something was asked only.
     """
 
     def __init__(self, relation: str, catalog: str, address: str, answer: str, undone: str = "") -> None:
@@ -1428,6 +1438,17 @@ class CatalogAnswerError(SparkEvolveError):
         self.relation = relation
         self.catalog = catalog
         self.answer = answer
+        self.undone = undone
+
+
+@contextmanager
+def removing() -> Generator[None, None, None]:
+    """Note in errors that say what was not done that this is a removal: nobody has to say so again."""
+    try:
+        yield
+    except (CatalogAnswerError, CatalogUnavailableError, CommitConflictError) as exc:
+        exc.names_leftover = bool(exc.undone)
+        raise
 
 
 class UntrustedServerError(SparkEvolveError):

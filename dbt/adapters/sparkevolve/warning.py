@@ -9,6 +9,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from dbt_common.exceptions.events import EventCompilationError
 from dbt_common.ui import warning_tag
 
+from dbt.adapters.sparkevolve.errors import SparkEvolveError
+
 # The event of `exceptions.warn`, by which `warn_error_options` name it.
 _OF_MACROS = "JinjaLogWarning"
 _NAME = "SparkEvolve"
@@ -62,4 +64,5 @@ def not_removed(what: str, exc: Exception) -> str:
         exc: why. An error of ours says itself what could not be removed.
     """
     said = exc.msg if isinstance(exc, DbtRuntimeError) else str(exc)
-    return said if "could not be removed" in said else f"{what} could not be removed: {said}"
+    is_said = isinstance(exc, SparkEvolveError) and exc.names_leftover
+    return said if is_said else f"{what} could not be removed: {said}"

@@ -22,7 +22,12 @@ from pyiceberg.table.update import (
 )
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, PublishError, RunCancelledError
+from dbt.adapters.sparkevolve.errors import (
+    CatalogUnavailableError,
+    PublishError,
+    RunCancelledError,
+    removing,
+)
 from dbt.adapters.sparkevolve.evolution.types import is_widening
 from dbt.adapters.sparkevolve.iceberg import older_metadata
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
@@ -517,4 +522,5 @@ def drop_branch(access: CatalogAccess, relation: BaseRelation, branch: str) -> N
             seen = {"ref": branch, "snapshot-id": metadata.refs[branch].snapshot_id}
             commit_in_time(access, table, (AssertRefSnapshotId.model_validate(seen),), (removal(branch),))
 
-    retry(access, relation, attempt, _DROP_RETRIES, wanted="A branch of {} could not be removed")
+    with removing():
+        retry(access, relation, attempt, _DROP_RETRIES, wanted="A branch of {} could not be removed")

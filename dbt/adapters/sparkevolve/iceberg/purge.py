@@ -8,7 +8,7 @@ from pyiceberg.catalog import delete_data_files, delete_files
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.table import Table
 
-from dbt.adapters.sparkevolve.errors import FilesLeftError
+from dbt.adapters.sparkevolve.errors import FilesLeftError, removing
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, Purge
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
@@ -16,6 +16,7 @@ from dbt.adapters.sparkevolve.messages import answer_of, is_answer, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
 
 
+@removing()
 def purge(
     access: CatalogAccess,
     relation: BaseRelation,
