@@ -146,7 +146,9 @@
   {% do return({
     'add_columns': settings.add_columns, 'type_widening': settings.type_widening,
     'relax_not_null': settings.relax_not_null, 'nested_evolution': settings.nested_evolution,
-    'unique_key': settings.replacing, 'key_setting': settings.key_setting, 'renames': settings.column_renames,
+    'unique_key': settings.replacing, 'key_setting': settings.key_setting,
+    'conditions': sparkevolve.conditions_of(settings.predicates if settings.replacing else []),
+    'renames': settings.column_renames,
     'docs': docs, 'columns_without_null': columns_without_null, 'frozen': settings.frozen,
     'identifiers': table.identifiers, 'partition_sources': sparkevolve.partition_sources(table),
     'partition_names': partition_names, 'replaces_all_rows': settings.strategy == 'full_refresh',

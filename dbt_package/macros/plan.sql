@@ -2,10 +2,11 @@
    adapter's `evolution/plan.py` again, and a test holds the two equal.
 
    A policy is a mapping of what the model's configuration and the table's state allow: `add_columns`, `type_widening`,
-   `relax_not_null`, `nested_evolution`, `unique_key` with its `key_setting`, `renames`, `docs` by folded name (none for
-   those that are not stored), `columns_without_null` (folded names), `frozen` (the settings that are off only since
-   `on_schema_change` is `fail`), `identifiers` and `partition_sources` (ids of fields), `partition_names`,
-   `replaces_all_rows` (no row of the table has to be found), `overwrites_partitions`. #}
+   `relax_not_null`, `nested_evolution`, `unique_key` with its `key_setting`, `conditions` (what else finds rows, see
+   `conditions_of`), `renames`, `docs` by folded name (none for those that are not stored), `columns_without_null` (folded
+   names), `frozen` (the settings that are off only since `on_schema_change` is `fail`), `identifiers` and
+   `partition_sources` (ids of fields), `partition_names`, `replaces_all_rows` (no row of the table has to be found),
+   `overwrites_partitions`. #}
 
 
 {% macro plan_evolution(table, batch, policy) %}
@@ -209,7 +210,8 @@
 {# Plan a new field under the name that an old one of another type leaves to it. #}
 {% macro plan_replace(planner, parent, renamed, old, old_name, new) %}
   {% set policy, path = planner.policy, sparkevolve.inside(parent, new.name) %}
-  {% set is_key = not parent.names and new.name | lower in policy.unique_key | map('lower') | list %}
+  {% set is_key = path.names[0] | lower in policy.unique_key | map('lower') | list %}
+  {% set condition = sparkevolve.needing_condition(planner, parent, new.name, old_name) %}
   {% set in_partitions = sparkevolve.ids_within(old) | select('in', policy.partition_sources) | list %}
   {# Paths are free that fields had before they were renamed. #}
   {% set obstacles = [] %}
@@ -223,6 +225,10 @@
   {% elif is_key and not policy.replaces_all_rows %}
     {% do planner.refusals.append(
       sparkevolve.refuse_replaced_key(path, old_name, old.type, new.type, policy.key_setting)
+    ) %}
+  {% elif condition is not none and not policy.replaces_all_rows %}
+    {% do planner.refusals.append(
+      sparkevolve.refuse_replaced_condition(path, old_name, old.type, new.type, condition.text)
     ) %}
   {% elif policy.overwrites_partitions and in_partitions %}
     {% do planner.refusals.append(sparkevolve.refuse_replaced_partition(path, old_name, old.type, new.type)) %}
@@ -364,7 +370,7 @@
 
 
 {# The setting that retires a field and gives its name to the new type; empty for what the table is partitioned by, whose
-   name no other one can have. #}
+   name no other one can have, and for what conditions need by which rows are found. #}
 {% macro move_setting(planner, path) %}
   {# What is in a list or a map directly has no name of its own. #}
   {% set at, levels = namespace(length=1, type=sparkevolve.struct_type(planner.table)), [] %}
@@ -380,6 +386,9 @@
   {% set names = path.names[:at.length] %}
   {% set policy = planner.policy %}
   {% if at.ids | select('in', policy.partition_sources) | list or names | join('.') | lower in policy.partition_names %}
+    {% do return('') %}
+  {% endif %}
+  {% if sparkevolve.needing_condition(planner, sparkevolve.path_of(names[:-1]), names[-1], '') is not none %}
     {% do return('') %}
   {% endif %}
   {% set beside = sparkevolve.siblings_at(planner.table, names).values() | map(attribute='name') | list %}

@@ -198,9 +198,19 @@
 
 {% macro refuse_replaced_key(path, old_name, old, new, key_setting) %}
   {% do return(
-    sparkevolve.replaced_text(path, old_name, old, new) ~ '. It is the ' ~ key_setting ~ ', and would be NULL in all '
-    ~ 'rows that are there: the batch would find none of them, and add its rows beside them. Return it under a new name, '
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. It is '
+    ~ ('in ' if path.names | length > 1 else '') ~ 'the ' ~ key_setting ~ ', and would be NULL in all rows that are there: the batch would find none of them, and add its rows beside them. Return it under a new name, '
     ~ 'fill that for old rows, make that the `' ~ key_setting ~ '`, and retire the old name; or make a full refresh.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_replaced_condition(path, old_name, old, new, text) %}
+  {% do return(
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. `incremental_predicates` need it (' ~ text | trim
+    ~ '), and it would be NULL in all rows that are there: the batch would find none of them, and add its rows beside them. '
+    ~ 'Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or let '
+    ~ 'it hold for NULL too: `… OR DBT_INTERNAL_DEST.' ~ path.text ~ ' IS NULL`. Or make a full refresh.'
   ) %}
 {% endmacro %}
 

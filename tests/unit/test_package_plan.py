@@ -12,6 +12,7 @@ from pyiceberg.types import (
     BinaryType,
     FixedType,
     IcebergType,
+    IntegerType,
     ListType,
     MapType,
     NestedField,
@@ -23,10 +24,11 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import Condition, Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.types import fields_within
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_values
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.sql.mentions import mentions
 from tests.unit.helpers import array, columns, mapping, model_settings, relation, struct
 from tests.unit.package_macros import PURE, as_macros_see, normal
 from tests.unit.strategies import (
@@ -46,6 +48,7 @@ SETTINGS = (
     model_settings(removed_columns="keep"),
     model_settings(strategy=Strategy.MERGE),
 )
+INT = IntegerType()
 SWITCHES = ("type_widening", "relax_not_null", "nested_evolution")
 
 
@@ -80,6 +83,13 @@ def as_mapping(policy: Policy, table: Schema) -> dict[str, Any]:
         **{name: getattr(policy, name) for name in SWITCHES},
         "unique_key": list(policy.unique_key),
         "key_setting": policy.key_setting,
+        "conditions": [
+            {
+                "text": condition.text,
+                "mentions": [{"path": list(m.path), "asked": m.asked} for m in condition.mentions],
+            }
+            for condition in policy.conditions
+        ],
         "renames": dict(policy.renames),
         "docs": None if policy.docs is None else dict(policy.docs),
         "columns_without_null": list(policy.columns_without_null),
@@ -200,8 +210,15 @@ def policies(draw: st.DrawFn, table: Schema, batch: Schema) -> Policy:
     docs = st.dictionaries(
         st.sampled_from(known or ["x"]).map(str.lower), st.text(max_size=4) | st.just("it's")
     )
+    condition = st.sampled_from(
+        [
+            *(f"{text} {what}" for text in (*texts, "DBT_INTERNAL_DEST.`a`") for what in ("> 1", "IS NULL")),
+            *(f"{text} IS NOT NULL OR `x_old` = 1" for text in texts),
+        ]
+    )
     return Policy(
         add_columns=draw(st.integers(0, 3)) > 0,
+        conditions=tuple(Condition(text, mentions(text)) for text in draw(st.lists(condition, max_size=2))),
         **switches,
         unique_key=tuple(draw(st.lists(key, max_size=2))),
         key_setting=draw(st.sampled_from(("unique_key", "event_time"))),
@@ -281,16 +298,18 @@ def test_a_column_is_retired_and_replaced_as_the_adapter_does(load: tuple[Schema
 
 
 @pytest.mark.parametrize("key", [(), ("x",)])
+@pytest.mark.parametrize("limit", [(), ("DBT_INTERNAL_DEST.X > 1",), ("y > 1", "x > 1 or x_old > 1")])
 @pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("overwrites", [False, True])
 @pytest.mark.parametrize("adds", [False, True])
 def test_another_type_takes_a_name_over(
-    key: tuple[str, ...], is_full: bool, overwrites: bool, adds: bool
+    key: tuple[str, ...], limit: tuple[str, ...], is_full: bool, overwrites: bool, adds: bool
 ) -> None:
     facts = TableFacts(past=Past(is_complete=False), partition_sources=frozenset({1}))
     policy = Policy(
         renames={"x": "x_old"},
         unique_key=key,
+        conditions=tuple(Condition(text, mentions(text)) for text in limit),
         replaces_all_rows=is_full,
         overwrites_partitions=overwrites,
         add_columns=adds,
@@ -300,6 +319,24 @@ def test_another_type_takes_a_name_over(
     # In the next run the name is the new one's, and of yet another type the setting is used up.
     check(columns("x_old int, y int, x string"), columns("x string, y int"), policy)
     check(columns("x_old int, y int, x string"), columns("x bigint, y int"), policy)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["s.v > 1", "l.v > 1", "s is not null", "s > 1", "s.v_old > 1 or s.v > 1", "s.v is null", "l.w > 1"],
+)
+@pytest.mark.parametrize("renames", [{"s.v": "v_old"}, {"l.v": "v_old"}, {"s.v": "v_old", "l.v": "v_old"}])
+@pytest.mark.parametrize("key", [(), ("S",), ("l",)])
+def test_another_type_takes_the_name_of_a_field_over(
+    limit: str, renames: dict[str, str], key: tuple[str, ...]
+) -> None:
+    table = columns("s, l", s=struct(10, v=StringType()), l=array(20, struct(21, v=StringType(), w=INT)))
+    in_s, in_l = (INT if path in renames else StringType() for path in ("s.v", "l.v"))
+    batch = columns("s, l", s=struct(10, v=in_s), l=array(20, struct(21, v=in_l, w=INT)))
+    facts = TableFacts(past=Past(is_complete=False))
+    conditions = (Condition(limit, mentions(limit)),)
+    for used in (renames, {}):
+        check(table, batch, Policy(renames=used, unique_key=key, conditions=conditions, facts=facts))
 
 
 def identified(schema: Schema, *identifiers: int) -> Schema:

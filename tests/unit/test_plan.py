@@ -30,7 +30,7 @@ from dbt.adapters.sparkevolve.evolution.plan import (
     move_setting,
     plan_evolution,
 )
-from dbt.adapters.sparkevolve.evolution.policy import FormerColumn, Past, Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import Condition, FormerColumn, Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import (
     AsFixed,
     AsUuid,
@@ -45,6 +45,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.sql.dml import insert_statement
+from dbt.adapters.sparkevolve.sql.mentions import mentions
 from tests.unit.helpers import TYPES, array, columns, mapping, struct
 from tests.unit.strategies import RESERVED
 
@@ -453,6 +454,88 @@ def test_the_setting_for_another_type_is_none_for_a_key() -> None:
     table = columns("id int, x int")
     assert move_setting(("id",), table, table, policy) == ""
     assert move_setting(("x",), table, table, policy) == "`column_renames: {x: x_old}`"
+
+
+@pytest.mark.parametrize(
+    ("sql", "renames", "is_refused"),
+    [
+        ("DBT_INTERNAL_DEST.Day >= date'2024-01-01'", {"day": "day_old"}, True),
+        ("`day` is not null", {"DAY": "day_old"}, True),
+        # These read the batch alone, or have the word for something else.
+        ("DBT_INTERNAL_SOURCE.day > 'a' and id <> 'day' -- day", {"day": "day_old"}, False),
+        ("id > day(now()) - extract(day from now())", {"day": "day_old"}, False),
+        # Written for both.
+        ("day > 'a' or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),
+        ("coalesce(day, to_date(day_old)) > 'a'", {"day": "day_old"}, False),
+        ("day > 'a' or id is null", {"day": "day_old"}, True),
+        ("s.v > 1", {"s.v": "v_old"}, True),
+        ("s is not null and s.w > 1", {"s.v": "v_old"}, False),
+        ("s.w > 1", {"s.v": "v_old"}, False),
+        ("s = named_struct('v', 1)", {"s.v": "v_old"}, True),
+        ("size(l.v) > 1", {"l.v": "v_old"}, True),
+        ("l.w[0] > 1", {"l.element.v": "v_old"}, False),
+    ],
+)
+def test_what_a_condition_needs_is_not_replaced(sql: str, renames: dict[str, str], is_refused: bool) -> None:
+    table = columns(
+        "id int, day string, s, l",
+        s=struct(10, v=STRING, w=INT),
+        l=array(20, struct(21, v=STRING, w=INT)),
+    )
+    in_day = "date" if any(name.lower() == "day" for name in renames) else "string"
+    in_s, in_l = (INT if any(path in name for name in renames) else STRING for path in ("s.v", "l."))
+    batch = columns(
+        f"id int, day {in_day}, s, l", s=struct(10, v=in_s, w=INT), l=array(20, struct(21, v=in_l, w=INT))
+    )
+    conditions = (Condition(sql, mentions(sql)),)
+    found = plan_evolution(table, batch, Policy(renames=renames, conditions=conditions))
+    assert bool(found.refusals) == is_refused, found.refusals
+    everything = plan_evolution(
+        table, batch, Policy(renames=renames, conditions=conditions, replaces_all_rows=True)
+    )
+    assert not everything.refusals
+    assert everything.replaced
+
+
+def test_a_condition_that_would_find_no_row_is_named() -> None:
+    sql = " DBT_INTERNAL_DEST.day > '2024' "
+    policy = Policy(renames={"day": "day_old"}, conditions=(Condition(sql, mentions(sql)),))
+    (refusal,) = plan_evolution(columns("id int, Day string"), columns("id int, DAY date"), policy).refusals
+    assert str(refusal) == (
+        "`column_renames` wants `DAY` (string) to become `day_old`, and the model returns `DAY` as date, "
+        "which would be a new column. `incremental_predicates` need it (DBT_INTERNAL_DEST.day > '2024'), and "
+        "it would be NULL in all rows that are there: the batch would find none of them, and add its rows "
+        'beside them. Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), '
+        "take that condition out, or let it hold for NULL too: `… OR DBT_INTERNAL_DEST.`DAY` IS NULL`. Or "
+        "make a full refresh."
+    )
+    assert refusal.types == ("string", "date")
+    # Nor is the setting advised that would be refused then.
+    without = Policy(conditions=policy.conditions)
+    (refusal,) = plan_evolution(columns("id int, day string"), columns("id int, day date"), without).refusals
+    assert "column_renames" not in str(refusal)
+
+
+@pytest.mark.parametrize("key", ["id", "`ID`", "concat(Id, '-', region)", "id is null"])
+def test_the_key_of_a_snapshot_is_not_replaced(key: str) -> None:
+    by_key = Condition(key, mentions(key), finds_versions=True)
+    policy = Policy(renames={"id": "id_old"}, conditions=(by_key,))
+    batch = columns("id int, region string")
+    (refusal,) = plan_evolution(columns("id string, region string"), batch, policy).refusals
+    assert str(refusal) == (
+        "`column_renames` wants `id` (string) to become `id_old`, and the model returns `id` as int, which "
+        f"would be a new column. The snapshot's unique_key has it ({key}), and it would be NULL in all "
+        "versions that are there: none of them would be found again, so that they would stay open, with "
+        "others beside them. Cast it to string in the snapshot's query; or return it under a new name, fill "
+        "that for old versions, make that the `unique_key`, and retire the old name."
+    )
+
+
+def test_a_field_of_a_key_is_not_replaced() -> None:
+    policy = Policy(renames={"s.v": "v_old"}, unique_key=("S",))
+    table, batch = one_column("s", struct(10, v=STRING)), one_column("s", struct(10, v=INT))
+    (refusal,) = plan_evolution(table, batch, policy).refusals
+    assert "It is in the unique_key, and would be NULL in all rows that are there" in str(refusal)
 
 
 # What a field was called is not known any more, so any rename may have been made.

@@ -445,15 +445,17 @@ def test_a_description_goes_before_a_comment(docs: dict[str, bool], kept: dict[s
 
 
 @pytest.mark.parametrize(
-    ("key", "keys"),
+    ("key", "keys", "version_key"),
     [
-        ("id", ["dbt_unique_key"]),
-        (["id"], ["dbt_unique_key_1"]),
-        (["a", "b"], ["dbt_unique_key_1", "dbt_unique_key_2"]),
-        (None, ["dbt_unique_key"]),
+        ("id", ["dbt_unique_key"], ("id",)),
+        (["id"], ["dbt_unique_key_1"], ("id",)),
+        (["a", "b || c"], ["dbt_unique_key_1", "dbt_unique_key_2"], ("a", "b || c")),
+        (None, ["dbt_unique_key"], ()),
     ],
 )
-def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(key: Any, keys: list[str]) -> None:
+def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(
+    key: Any, keys: list[str], version_key: tuple[str, ...]
+) -> None:
     names = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
     columns = {name: f"{name}_" for name in names}
     of_model = settings({"unique_key": key, "audits": "a > 0", "commit_retries": 7, "event_time": "ts"})
@@ -464,6 +466,7 @@ def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(key: Any, keys: 
         add_columns=True,
         snapshot_columns=columns,
         valid_to_current="to_date('9999-12-31')",
+        version_key=version_key,
         bookkeeping=("dbt_change_type", *keys),
         keep_table_type=("dbt_updated_at_", "dbt_valid_from_", "dbt_valid_to_"),
     )
@@ -474,7 +477,7 @@ def test_each_setting_says_what_it_is_for() -> None:
     assert derived == {
         *("adds_again", "is_sampled_empty", "event_time_start", "event_time_end", "is_refreshed"),
         *("add_columns", "frozen", "bookkeeping", "keep_table_type", "snapshot_columns", "valid_to_current"),
-        "frozen_for",
+        *("frozen_for", "version_key"),
         *("defaults", "contrary_defaults", "keep_defaults"),
         *("row_audits", "letter_key", "merges"),
     }

@@ -227,6 +227,7 @@ class IncrementalSettings:
         merges: whether no two rows of a batch may have the same key.
         snapshot_columns: the names of dbt's own columns in a snapshot, by what dbt calls them.
         valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
+        version_key: the SQL by which a snapshot finds the versions of a row; empty for a model.
     """
 
     on_schema_change: str = _setting(
@@ -442,6 +443,7 @@ class IncrementalSettings:
     merges: bool = False
     snapshot_columns: Mapping[str, str] = field(default_factory=dict)
     valid_to_current: str | None = None
+    version_key: tuple[str, ...] = ()
 
     @classmethod
     def from_config(
@@ -610,8 +612,8 @@ class IncrementalSettings:
             valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
         """
         # dbt numbers the parts of a list, of however many; a column of the source may have any other name.
-        parts = enumerate(key, start=1) if isinstance(key, list | tuple) else ()
-        keys = [f"dbt_unique_key_{number}" for number, _ in parts] or ["dbt_unique_key"]
+        parts = tuple(key) if isinstance(key, list | tuple) else ()
+        keys = [f"dbt_unique_key_{number}" for number, _ in enumerate(parts, start=1)] or ["dbt_unique_key"]
         return replace(
             self,
             strategy=Strategy.SNAPSHOT,
@@ -621,6 +623,7 @@ class IncrementalSettings:
             audits=(),
             on_schema_change="append_new_columns",
             unique_key=(),
+            version_key=tuple(map(str, parts or filter(None, [key]))),
             add_columns=True,
             bookkeeping=("dbt_change_type", *keys),
             # A batch of changes has no window, and needs no bounds of a time.
@@ -648,6 +651,11 @@ class IncrementalSettings:
         """The version of Iceberg's table format that a new table gets; None if the model does not say."""
         text = self.tblproperties.get(FORMAT_VERSION, "").strip()
         return int(text) if text.isascii() and text.isdigit() else None
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The conditions that rows of the table have to meet beside that, where a strategy finds some."""
+        return self.predicates if self.replacing[0] else ()
 
     @property
     def replacing(self) -> tuple[tuple[str, ...], str]:

@@ -45,7 +45,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     unquote,
 )
 from dbt.adapters.sparkevolve.evolution.paths import FieldPaths
-from dbt.adapters.sparkevolve.evolution.policy import Policy
+from dbt.adapters.sparkevolve.evolution.policy import Condition, Policy
 from dbt.adapters.sparkevolve.evolution.projection import (
     AsFixed,
     AsUuid,
@@ -306,7 +306,8 @@ class _Planner:
     ) -> Iterable[StructMember]:
         """Plan a new field under the name that an old one of another type leaves to it."""
         path = (*parent, new.name)
-        is_key = not parent and fold(new.name) in map(fold, self.policy.unique_key)
+        is_key = fold(path[0]) in map(fold, self.policy.unique_key)
+        condition = self._needed_by(parent, new.name, old_name)
         types = (old.field_type, new.field_type)
         ids = {old.field_id, *(f.field_id for _, f in fields_within(old.field_type))}
         held_by = self._paths.add(self._renamed(parent), new, after_renames=True)
@@ -314,6 +315,11 @@ class _Planner:
             self.refusals.append(refusals.replaced_not_added(path, old_name, *types))
         elif is_key and not self.policy.replaces_all_rows:
             self.refusals.append(refusals.replaced_key(path, old_name, *types, self.policy.key_setting))
+        elif condition is not None and not self.policy.replaces_all_rows:
+            refuse = (
+                refusals.replaced_version_key if condition.finds_versions else refusals.replaced_condition
+            )
+            self.refusals.append(refuse(path, old_name, *types, condition.text))
         elif self.policy.overwrites_partitions and ids & self.policy.facts.partition_sources:
             self.refusals.append(refusals.replaced_partition(path, old_name, *types))
         elif held_by:
@@ -323,6 +329,12 @@ class _Planner:
         else:
             self._add_column(new)
         yield StructMember(new.name, new.name, Keep())
+
+    def _needed_by(self, parent: Path, name: str, old_name: str) -> Condition | None:
+        """Return what would find no row any more if a field were replaced."""
+        levels = [fold(level) for at, level in enumerate(parent) if parent[: at + 1] in self._in_structs]
+        path = (*levels, fold(name))
+        return next((c for c in self.policy.conditions if c.needs(path, fold(old_name))), None)
 
     def _add_column(self, new: NestedField) -> None:
         doc = (self.policy.docs or {}).get(fold(new.name)) or None
@@ -449,7 +461,7 @@ class _Planner:
     def move(self, path: Path) -> str:
         """Return the setting that retires a field and gives its name to the new type; empty if there is none.
 
-        It is not for a key, nor for what the table is partitioned by.
+        It is not for what finds rows, nor for what the table is partitioned by.
         """
         if fold(path[0]) in map(fold, self.policy.unique_key):
             return ""
@@ -458,7 +470,7 @@ class _Planner:
     def _move(self, path: Path) -> str:
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
-        if self._is_partitioned_by(path):
+        if self._is_partitioned_by(path) or self._needed_by(path[:-1], path[-1], ""):
             return ""
         beside = _names_beside(self.target, path)
         # What the model returns under such a name would be taken for the values of the old column.

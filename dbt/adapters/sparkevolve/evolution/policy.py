@@ -81,6 +81,57 @@ class TakenName:
 
 
 @dataclass(frozen=True)
+class Mention:
+    """A place in which an SQL text names a column of the table, or a field in one.
+
+    Attributes:
+        path: its folded names, as far as the text has them.
+        asked: `null` or `not null` where the text asks only whether it is; else empty.
+    """
+
+    path: Path
+    asked: str = ""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An SQL text that rows of the table have to meet to be found, so that a column in it may not be lost.
+
+    Attributes:
+        text: it.
+        mentions: the columns and fields that it names.
+        finds_versions: whether it is the key of a snapshot, and not a condition of a model.
+    """
+
+    text: str
+    mentions: tuple[Mention, ...]
+    finds_versions: bool = False
+
+    def needs(self, path: Path, retired: str) -> bool:
+        """Tell whether rows with NULL in a column or field that is replaced would not be found any more.
+
+        Not so if the text asks for NULL there, or names what the old one is called from now on, too: then it
+        was written for both.
+
+        Args:
+            path: the folded names of what is replaced, without those of elements and values.
+            retired: the folded name that the old one gets.
+        """
+        of_old = (*path[:-1], retired)
+        about = [
+            m
+            for m in self.mentions
+            if m.path[: len(path)] == path or (m.path == path[: len(m.path)] and not m.asked)
+        ]
+        if self.finds_versions:
+            return bool(about)
+        is_for_both = any(m.asked == "null" for m in about) or any(
+            m.path[: len(of_old)] == of_old for m in self.mentions
+        )
+        return bool(about) and not is_for_both
+
+
+@dataclass(frozen=True)
 class TableFacts:
     """What matters of a table beside its schema.
 
@@ -131,6 +182,7 @@ class Policy:
         nested_evolution: let structs, lists and maps differ from the table's; if false refuse.
         unique_key: the columns by which rows are replaced, in any case, without quotes; empty for none.
         key_setting: the setting that names them, for messages.
+        conditions: what else a row of the table has to meet to be found.
         renames: new last name by the dotted path of a column or field, as the user wrote them.
         docs: description of a column by its folded name; None stands for ``persist_docs`` being off.
         columns_without_null: folded names of staged columns that hold no NULL in this batch.
@@ -154,6 +206,7 @@ class Policy:
     nested_evolution: bool = True
     unique_key: tuple[str, ...] = ()
     key_setting: str = "unique_key"
+    conditions: tuple[Condition, ...] = ()
     renames: Mapping[str, str] = field(default_factory=dict)
     docs: Mapping[str, str] | None = None
     columns_without_null: frozenset[str] = frozenset()

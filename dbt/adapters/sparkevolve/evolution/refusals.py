@@ -428,10 +428,39 @@ def replaced_key(path: Path, old_name: str, old: IcebergType, new: IcebergType, 
     return Refusal(
         columns=(".".join(path), old_name),
         types=(type_text(old), type_text(new)),
-        reason=f"{_replaced(path, old_name, old, new)}. It is the {key_setting}, and would be NULL in all "
-        "rows that are there: the batch would find none of them, and add its rows beside them.",
+        reason=f"{_replaced(path, old_name, old, new)}. It is {'in ' if len(path) > 1 else ''}the "
+        f"{key_setting}, and would be NULL in all rows that are there: the batch would find none of them, "
+        "and add its rows beside them.",
         remedy="Return it under a new name, fill that for old rows, make that the "
         f"`{key_setting}`, and retire the old name; or make a full refresh.",
+    )
+
+
+def replaced_condition(path: Path, old_name: str, old: IcebergType, new: IcebergType, text: str) -> Refusal:
+    """A column that rows have to meet a condition of is to be replaced: those that are there would not."""
+    return Refusal(
+        columns=(".".join(path), old_name),
+        types=(type_text(old), type_text(new)),
+        reason=f"{_replaced(path, old_name, old, new)}. `incremental_predicates` need it "
+        f"({text.strip()}), and it would be NULL in all rows that are there: the batch would find none of "
+        "them, and add its rows beside them.",
+        remedy='Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take '
+        "that condition out, or let it hold for NULL too: "
+        f"`… OR DBT_INTERNAL_DEST.{path_text(path)} IS NULL`.",
+        otherwise="Or make a full refresh.",
+    )
+
+
+def replaced_version_key(path: Path, old_name: str, old: IcebergType, new: IcebergType, key: str) -> Refusal:
+    """A column by which a snapshot finds versions is to be replaced: it would be NULL in all of them."""
+    return Refusal(
+        columns=(".".join(path), old_name),
+        types=(type_text(old), type_text(new)),
+        reason=f"{_replaced(path, old_name, old, new)}. The snapshot's unique_key has it ({key.strip()}), "
+        "and it would be NULL in all versions that are there: none of them would be found again, so that "
+        "they would stay open, with others beside them.",
+        remedy=f"Cast it to {type_text(old)} in the snapshot's query; or return it under a new name, fill "
+        "that for old versions, make that the `unique_key`, and retire the old name.",
     )
 
 

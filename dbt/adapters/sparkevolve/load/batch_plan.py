@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.evolution.partitions import (
     same_partitions,
 )
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
-from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
+from dbt.adapters.sparkevolve.evolution.policy import Condition, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.table_properties import (
     DELETE_MODE,
@@ -37,6 +37,7 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
 from dbt.adapters.sparkevolve.evolution.types import column_type
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.sql.mentions import mentions
 
 TOLD = "note in the table's properties what the warning says, so that it is given once"
 
@@ -147,6 +148,10 @@ def policy_of(
         nested_evolution=settings.nested_evolution,
         unique_key=replacing,
         key_setting=setting,
+        conditions=(
+            *(Condition(text, mentions(text)) for text in settings.limits),
+            *(Condition(text, mentions(text), finds_versions=True) for text in settings.version_key),
+        ),
         renames=settings.column_renames,
         docs={names.fold(name): doc for name, doc in column_docs.items()} or None,
         columns_without_null=batch.columns_without_null,

@@ -9,8 +9,9 @@ from pyiceberg.schema import Schema
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, ModelMovedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
+from dbt.adapters.sparkevolve.evolution.renames import new_names
 from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS
-from dbt.adapters.sparkevolve.evolution.types import has_variant
+from dbt.adapters.sparkevolve.evolution.types import fields_within, has_variant, type_text
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.strategies import window_refusals
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -113,7 +114,8 @@ class Queries:
         """Return whether a snapshot's query is like its table; if not, also in types that it can store.
 
         Like it are columns and fields that are spelled and ordered as in the table. dbt compares structs, and
-        unites rows, by position, and it minds the case of names.
+        unites rows, by position, and it minds the case of names. What is renamed is like it once it has the
+        table's type.
 
         Args:
             target: the snapshot's table.
@@ -125,7 +127,7 @@ class Queries:
             ``is_like``, ``sql``, ``columns`` (names) and ``without_rows`` (a query for no rows of it).
         """
         columns = self._columns(target, sql)
-        if storable.is_like(columns, table):
+        if storable.is_like(columns, table) and not _may_replace(columns, table, settings.column_renames):
             return {"is_like": True, "sql": sql, "columns": [name for name, _ in columns.fields]}
         query = self.as_stored(target, sql, settings, table)
         return {**query, "is_like": False, "without_rows": spark_types.no_rows(query["sql"])}
@@ -219,6 +221,20 @@ def columns_by_type(
         return spark_types.columns_from_types(columns, [str(text) for text in rows[0]])
     except spark_types.UnreadableType as exc:
         raise UnreadableQueryError(str(target), str(exc)) from exc
+
+
+def _may_replace(columns: spark_types.Struct, table: Schema, renames: Mapping[str, str]) -> bool:
+    """Tell whether a query returns another type under a name that renames take away, or have taken."""
+    ids = set(new_names(table, renames)) if renames else set()
+    retired = {
+        names.fold(f.name): f.field_type
+        for f in table.fields
+        if f.field_id in ids or any(inner.field_id in ids for _, inner in fields_within(f.field_type))
+    }
+    return any(
+        names.fold(name) in retired and spark_types.stored_as(type_) != type_text(retired[names.fold(name)])
+        for name, type_ in columns.fields
+    )
 
 
 def _stored(columns: spark_types.Struct) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """One run of a model into the table that is there: from the state it starts from to the published rows."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from dbt.adapters.sparkevolve.errors import (
     may_have_taken_effect,
 )
 from dbt.adapters.sparkevolve.evolution import record, refusals
-from dbt.adapters.sparkevolve.evolution.changes import AddField, Change, RenameField, WidenType
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RenameField, WidenType
 from dbt.adapters.sparkevolve.evolution.detection import Detected, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
@@ -52,6 +52,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
+from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.refresh_notes import RefreshNotes, forgotten
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
 from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
@@ -527,10 +528,13 @@ class LoadRunner:
         staged: SparkEvolveRelation,
         settings: IncrementalSettings,
         query: Mapping[str, Any],
+        unique_id: str = "",
+        graph: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Add a snapshot's new fields to the structs of its table, and return its query in the table's order.
 
-        New columns are not added yet: dbt makes new versions of rows since the table lacks a column.
+        New columns are not added yet: dbt makes new versions of rows since the table lacks a column. But what
+        is replaced is, since dbt would compare the new values with the old ones of another type.
 
         Args:
             base: what ``begin_load`` returned.
@@ -538,9 +542,11 @@ class LoadRunner:
             staged: the query's columns, without rows.
             settings: the snapshot's.
             query: what ``Queries.snapshot`` has returned.
+            unique_id: dbt's id of the snapshot.
+            graph: dbt's ``graph``, for who reads a column that is replaced.
 
         Returns:
-            ``sql`` and ``changes`` (texts).
+            ``sql``, ``changes`` and ``warnings`` (texts).
 
         Raises:
             EvolutionRefusedError: nothing was written, and why.
@@ -548,9 +554,19 @@ class LoadRunner:
             CommitConflictError: other writers were faster each time.
         """
         batch = self._catalog.staged_batch(staged)
-        plan = self._commit_plan(base, target, batch, settings, {}, wanted=_is_in_a_column)
+        warnings: list[str] = []
+
+        def check(plan: EvolutionPlan) -> None:
+            found = replaced_warnings(plan, unique_id, graph or {}) if plan.replaced else []
+            warnings[:] = [f"{target}: {text}" for text in found]
+            if are_errors():
+                self._node.refuse_warnings(warnings)
+
+        plan = self._commit_plan(
+            base, target, batch, settings, {}, wanted=_before_versions_are_compared, check=check
+        )
         sql = snapshots.conforming_query(query["sql"], query["columns"], plan.columns)
-        return {"sql": sql, "changes": [str(change) for change in plan.changes]}
+        return {"sql": sql, "changes": [str(change) for change in plan.changes], "warnings": warnings}
 
     def not_null_not_applied(self, relation: SparkEvolveRelation, names: Sequence[str]) -> str:
         """Return what to say, once in each run, of columns that a contract wants NOT NULL; empty for nothing.
@@ -661,7 +677,7 @@ class LoadRunner:
         settings: IncrementalSettings,
         column_docs: Mapping[str, str],
         compared: Compared | None = None,
-        wanted: Callable[[Change], bool] = lambda change: True,
+        wanted: Callable[[EvolutionPlan], Iterable[Change]] = lambda plan: plan.changes,
         known: KnownShape | None = None,
         check: Callable[[EvolutionPlan], None] = lambda plan: None,
     ) -> EvolutionPlan:
@@ -678,7 +694,7 @@ class LoadRunner:
             if compared is not None:
                 compared.check(target, planned(plan, schema), schema, batch.schema)
             check(plan)
-            return replace(plan, changes=tuple(filter(wanted, plan.changes)))
+            return replace(plan, changes=tuple(wanted(plan)))
 
         def recognise(table: LoadedTable) -> EvolutionPlan | None:
             plan = known.recognise(table) if known is not None else None
@@ -734,6 +750,12 @@ def _without(names: Sequence[str], left_out: Collection[str]) -> list[str]:
     return [name for name in names if fold(name) not in left_out]
 
 
-def _is_in_a_column(change: Change) -> bool:
-    """Tell whether a change has to be made before rows of a snapshot are compared."""
-    return isinstance(change, AddField | WidenType | RenameField) and len(change.path) > 1
+def _before_versions_are_compared(plan: EvolutionPlan) -> Iterator[Change]:
+    """Yield the changes that have to be made before rows of a snapshot are compared with its versions."""
+    replaced = [path for path in plan.replaced if len(path) == 1]
+    for change in plan.changes:
+        is_in_a_column = isinstance(change, AddField | WidenType | RenameField) and len(change.path) > 1
+        # One rename may make room for another.
+        makes_room = isinstance(change, RenameField) and bool(replaced)
+        if is_in_a_column or makes_room or (isinstance(change, AddColumn) and change.path in replaced):
+            yield change

@@ -39,7 +39,7 @@ def split_statements(sql: str) -> list[str]:
     found = []
     start: int | None = None
     end = 0
-    for kind, position, stop in (*_tokens(sql), ("end", len(sql), len(sql))):
+    for kind, position, stop in (*tokens(sql), ("end", len(sql), len(sql))):
         if kind == "end":
             if start is not None:
                 found.append(sql[start:end])
@@ -51,7 +51,7 @@ def split_statements(sql: str) -> list[str]:
 
 def first_word(sql: str) -> str:
     """Return the first word of a statement in upper case, comments left aside; empty if it has none."""
-    for kind, position, stop in _tokens(sql):
+    for kind, position, stop in tokens(sql):
         if kind == "word":
             return sql[position:stop].upper()
         if kind != "space" and sql[position:stop] != "(":
@@ -65,7 +65,7 @@ def reads_only(sql: str) -> bool:
     if first != "WITH":
         return first in _READING
     return not any(
-        kind == "word" and sql[start:stop].upper() in _WRITING for kind, start, stop in _tokens(sql)
+        kind == "word" and sql[start:stop].upper() in _WRITING for kind, start, stop in tokens(sql)
     )
 
 
@@ -77,7 +77,7 @@ def expression_problem(sql: str) -> str:
     if not sql.strip():
         return "it is empty"
     depth = 0
-    for kind, position, stop in _tokens(sql):
+    for kind, position, stop in tokens(sql):
         token = sql[position:stop]
         if kind == "end":
             return "it has a semicolon"
@@ -98,10 +98,11 @@ def expression_problem(sql: str) -> str:
     return "a parenthesis or bracket is not closed" if depth else ""
 
 
-def _tokens(sql: str) -> Iterator[tuple[str, int, int]]:
+def tokens(sql: str) -> Iterator[tuple[str, int, int]]:
     """Yield the kind, the start and the end of each token; block comments count as space.
 
     One that is not closed does not: cut off, it would take what follows it away, and Spark would not say so.
+    Kinds are `space`, `quoted`, `end` (a semicolon), `word` (numbers too) and `other`.
     """
     position = 0
     while position < len(sql):

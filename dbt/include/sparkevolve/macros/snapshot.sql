@@ -54,7 +54,7 @@
 
 
 {# The snapshot's query, with columns and fields spelled and ordered as the table has them: dbt compares structs by
-   position, and unites rows of both. Fields that are new in a struct are added to the table before that. #}
+   position, and unites rows of both. Fields that are new in a struct are added to the table before that, and what is replaced is. #}
 {% macro sparkevolve__snapshot_query(target_relation, settings, base) %}
   {% set sql = sparkevolve__compiled_query() %}
   {% set query = adapter.queries().snapshot(target_relation, sql, settings, base.table.schema()) %}
@@ -62,10 +62,13 @@
     {% do return(query) %}
   {% endif %}
   {% set shape = sparkevolve__stage(target_relation, query.without_rows) %}
-  {% set conforming = adapter.load_runner().conform_snapshot(base, target_relation, shape, settings, query) %}
+  {% set conforming = adapter.load_runner().conform_snapshot(
+    base, target_relation, shape, settings, query, model.unique_id, graph
+  ) %}
   {% for change in conforming.changes %}
     {% do log(target_relation ~ ': ' ~ change, info=True) %}
   {% endfor %}
+  {% do sparkevolve__warn(conforming.warnings) %}
   {% do sparkevolve__refresh(target_relation) %}
   {% do query.update({'sql': conforming.sql}) %}
   {% do return(query) %}

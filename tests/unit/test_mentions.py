@@ -1,0 +1,86 @@
+"""Which columns a condition names, by its text alone; the dbt package tells the same."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dbt.adapters.sparkevolve.sql.mentions import mentions
+from dbt.adapters.sparkevolve.sql.splitting import tokens
+from tests.unit.package_macros import PURE
+from tests.unit.strategies import rule
+
+KEYWORDS = {"and", "or", "is", "not", "null", "in", "between", "then", "case", "when", "end", "like"}
+
+
+def by_package(sql: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(tuple(found["path"]), found["asked"]) for found in PURE.mentions(sql)]
+
+
+def by_adapter(sql: str) -> list[tuple[tuple[str, ...], str]]:
+    return [(mention.path, mention.asked) for mention in mentions(sql)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "named"),
+    [
+        ("day >= date'2024-01-01'", [("day",)]),
+        ("DBT_INTERNAL_DEST.Day >= DATE '2024-01-01'", [("day",)]),
+        ("`dbt_internal_dest` . `Da``y.x` > 1", [("da`y.x",)]),
+        ('DBT_INTERNAL_DEST."day" > 1', [("day",)]),
+        # These read the rows of the batch alone.
+        ("DBT_INTERNAL_SOURCE.day > 1 and `dbt_internal_source`.`day` < 3", []),
+        ("'day' = \"day\" or r'day\\' = `x`", [("x",)]),
+        ("x -- day\n /* day /* day */ day */ > /*+ y */ 1", [("x",), ("y",)]),
+        ("x = 'it\\'s day' and y = 'z''day'", [("x",), ("y",)]),
+        ("day(x) = 1 and `day` (y) = 2 and other.day(z) = 3", [("x",), ("y",), ("z",)]),
+        ("cast(x as date) > y::date and try_cast(z as decimal(10, 2)) > 1.5", [("x",), ("y",), ("z",)]),
+        ("x > current_date() - interval 1 day", [("x",)]),
+        ("x > y + INTERVAL '1 2' day to hour", [("x",), ("y",)]),
+        ("extract(day from x) = 1 and extract(day from day) = 2", [("x",), ("day",)]),
+        ("timestampadd(day, 1, x) > y and dateadd(day, f(1, 2), z) > 1", [("x",), ("y",), ("z",)]),
+        ("date_add(day, 1) > 1 and datediff(x, day) > 1", [("day",), ("x",), ("day",)]),
+        ("s.a > 1 and DBT_INTERNAL_DEST.s.`B` > 2", [("s", "a"), ("s", "b")]),
+        ("m['k'].v > 1 and l[0].w > 2 and l[i].w > 2", [("m",), ("l",), ("l",), ("i",)]),
+        # Of a table in a subquery.
+        ("x in (select o.day from lake.s.o as o)", [("x",), ("o", "day"), ("lake", "s", "o")]),
+        ("case when x then day end", [("x",), ("day",)]),
+        ("x between 1 and day", [("x",), ("day",)]),
+        ("`1a` > 1L and 2b > 1e3", [("1a",), ("2b",)]),
+        ("x /* not closed day", [("x",)]),
+        ("", []),
+    ],
+)
+def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) -> None:
+    others = {*KEYWORDS, "interval", "from", "to", "select", "as", "1l", "1e3"}
+    found = [path for path, _ in by_adapter(sql) if path[0] not in others]
+    assert found == named
+    assert by_package(sql) == by_adapter(sql)
+
+
+def test_what_is_asked_of_null_is_told() -> None:
+    sql = "a is null or b IS NOT NULL or isnull(c) or isnotnull(`d`) or e = 1 or f is not distinct from 1"
+    asked = {path[0]: what for path, what in by_adapter(sql)}
+    assert {name: asked[name] for name in "abcdef"} == {
+        "a": "null",
+        "b": "not null",
+        "c": "null",
+        "d": "not null",
+        "e": "",
+        "f": "",
+    }
+    assert by_package(sql) == by_adapter(sql)
+
+
+PARTS = (
+    *("a", "`b``c`", "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE", "é", "1"),
+    *[*".()[],:;= \n\r'\"`\\"],
+    *("'s'", '"d"', "r'\\'", "-- x\n", "--\\\n", "/*", "*/", "/*+"),
+    *("is", "not", "null", "as", "to", "extract", "from", "dateadd", "isnull", "interval"),
+)
+
+
+@rule
+@given(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=12).map("".join))
+def test_the_package_reads_texts_as_the_adapter_does(sql: str) -> None:
+    assert PURE.sql_tokens(sql) == [[kind, sql[a:b]] for kind, a, b in tokens(sql) if kind != "space"]
+    assert by_package(sql) == by_adapter(sql)
