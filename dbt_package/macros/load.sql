@@ -472,7 +472,7 @@
     {# Warnings may be errors: they come before the table is changed. #}
     {% set differences = sparkevolve.differences(table, settings) if attempt == 0 else [] %}
     {% do sparkevolve.warn(
-      target, sparkevolve.plan_warnings(plan) + differences + sparkevolve.window_warnings(load), run.changed
+      target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
     ) %}
     {% for sql in sparkevolve.change_statements(target, plan.changes) %}
       {% do sparkevolve.run_statement(sql, 'evolve') %}
@@ -592,15 +592,27 @@
 {% endmacro %}
 
 
-{# What of a plan somebody should look at. #}
-{% macro plan_warnings(plan) %}
+{# What of a plan somebody should look at. After a full refresh there are no older rows. #}
+{% macro plan_warnings(plan, settings) %}
   {% set found = plan.warnings | list %}
   {% set added = plan.changes | selectattr('verb', 'equalto', 'added') | map(attribute='path') | map(attribute='text') | list %}
-  {% for name in plan.unique_key if sparkevolve.quote(name) in added %}
+  {% for name in plan.unique_key if sparkevolve.quote(name) in added and settings.strategy != 'full_refresh' %}
     {% do found.append(
-      'the unique_key column ' ~ sparkevolve.quote(name) ~ ' is new. It is NULL in all older rows, so they '
+      'the ' ~ settings.key_setting ~ ' column ' ~ sparkevolve.quote(name) ~ ' is new. It is NULL in all older rows, so they '
       ~ 'do not match the batch and stay.'
     ) %}
+  {% endfor %}
+  {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
+  {% for condition in sparkevolve.conditions_of(limits) %}
+    {% for change in plan.changes if change.verb == 'added' %}
+      {% set path = change.path.names | reject('in', ['element', 'value']) | map('lower') | list %}
+      {% if sparkevolve.condition_needs(condition, path, path[:-1] + ['']) %}
+        {% do found.append(
+          '`incremental_predicates` need ' ~ change.path.text ~ ' (' ~ condition.text | trim ~ '), which is new. It is '
+          ~ 'NULL in all older rows, so they do not meet them and stay.'
+        ) %}
+      {% endif %}
+    {% endfor %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}

@@ -183,9 +183,9 @@ def test_only_a_merge_may_copy_rows(loads: Loads) -> None:
     assert loads.load(BATCH, ROW, unique_key="id").merge_key is None
 
 
-def new_key(name: str) -> str:
+def new_key(name: str, setting: str = "event_time") -> str:
     return (
-        f"{TARGET}: the unique_key column `{name}` is new. It is NULL in all older rows, so they do not "
+        f"{TARGET}: the {setting} column `{name}` is new. It is NULL in all older rows, so they do not "
         "match the batch and stay."
     )
 
@@ -316,13 +316,24 @@ def test_how_much_is_done_is_seen_in_a_real_table(loads: Loads) -> None:
 # What is told
 
 
+def test_conditions_that_need_what_is_new_are_told(loads: Loads) -> None:
+    loads.table("id int")
+    sql = [" DBT_INTERNAL_DEST.Day > 1 ", "id > 1", "day > 1 or day is null", "DBT_INTERNAL_SOURCE.day > 1"]
+    row = {"id": 1, "day": 1}
+    load = loads.load("id int, day int", row, unique_key="id", predicates=tuple(sql))
+    assert load.warnings("", {}) == [
+        f"{TARGET}: `incremental_predicates` need `day` (DBT_INTERNAL_DEST.Day > 1), which is new. It is "
+        "NULL in all older rows, so they do not meet them and stay."
+    ]
+
+
 def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCatalog) -> None:
     loads.table("Id int, Gone string")
     load = loads.load("id bigint, new int", {"id": 1, "new": 1}, unique_key=["NEW", "id"])
     assert load.changes == ["widen `Id` from int to bigint", "add column `new` int"]
     assert list(load.removed) == ["`Gone`"]
     assert load.ignored == []
-    assert load.warnings("", {}) == [new_key("new")]
+    assert load.warnings("", {}) == [new_key("new", "unique_key")]
     assert load.said == (
         "widen `Id` from int to bigint; add column `new` int; "
         "column `Gone` is not in the model, padded with NULL"

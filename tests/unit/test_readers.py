@@ -85,6 +85,11 @@ def test_old_rows_have_the_default_of_the_new_column() -> None:
     )
 
 
+def test_a_full_refresh_leaves_no_old_rows() -> None:
+    (text,) = replaced_warnings(PLAN, "model.p.t", graph(r="select 1"), replaces_all_rows=True)
+    assert text.endswith("what reads the table from outside of this project, is not known.")
+
+
 def test_each_replaced_field_has_a_text_and_another_rename_none() -> None:
     plan = EvolutionPlan(
         changes=(

@@ -289,3 +289,17 @@ def test_a_field_of_a_key_is_not_replaced(scenario: Scenario) -> None:
         "which would be a new column. It is in the unique_key, and would be NULL in all rows that are there"
     ) in scenario.fail().message
     assert scenario.state() == before
+
+
+def test_after_a_full_refresh_there_are_no_older_rows(scenario: Scenario) -> None:
+    scenario.model("select '1' as id, 1 as v")
+    scenario.run()
+    key = {"unique_key": ["id", "src"], "column_renames": {"id": "id_old"}}
+    scenario.model("select 2 as id, 2 as v, 'web' as src", **key)
+    planned = scenario.run("--full-refresh", "--vars", "sparkevolve_plan_only: true").log
+    run = scenario.run("--full-refresh")
+    assert scenario.rows() == [(None, 2, "web", 2)]
+    for log in (planned, run.log):
+        assert "`id` is a new column of the type int, and the old one is `id_old` from now on." in log
+        assert "Old rows" not in log
+        assert "older rows" not in log

@@ -204,6 +204,34 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
         assert project.rows(name) == [(1, kept, {"v": "a"}, date(2024, 1, 2))], name
 
 
+def test_after_a_full_refresh_there_are_no_older_rows(package_factory: Callable[..., Scenario]) -> None:
+    project = package_factory()
+    project.model("select '1' as id, 1 as v", "refreshed_key", **ADDS, unique_key="id")
+    project.run("--select", "refreshed_key")
+    key = {"unique_key": ["id", "src"], "column_renames": {"id": "id_old"}}
+    project.model("select 2 as id, 2 as v, 'web' as src", "refreshed_key", **ADDS, **key)
+    run = project.run("--select", "refreshed_key", "--full-refresh")
+    assert project.rows("refreshed_key") == [(None, 2, "web", 2)]
+    assert "older rows" not in run.log
+
+
+def test_predicates_that_need_what_is_new_are_told_of(package_factory: Callable[..., Scenario]) -> None:
+    project = package_factory()
+    project.model("select 1 as id", "late", **ADDS, unique_key="id")
+    project.run("--select", "late")
+    sql = ["DBT_INTERNAL_DEST.day > 1", "day > 1 or day is null"]
+    project.model("select 1 as id, 5 as day", "late", **ADDS, unique_key="id", incremental_predicates=sql)
+    run = project.run("--select", "late")
+    told = (
+        "`incremental_predicates` need `day` (DBT_INTERNAL_DEST.day > 1), which is new. It is NULL in all "
+        "older rows, so they do not meet them and stay."
+    )
+    assert [text for text in run.warnings if "`incremental_predicates`" in text] == [
+        f"{project.relation('late')}: {told}"
+    ]
+    assert project.rows("late") == [(1, None), (1, 5)]
+
+
 @pytest.mark.core
 def test_without_the_wrapper_no_model_is_run(package_factory: Callable[..., Scenario]) -> None:
     project = package_factory(wrapper="")

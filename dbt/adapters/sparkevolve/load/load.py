@@ -9,9 +9,10 @@ from typing import Any
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution import names, record
-from dbt.adapters.sparkevolve.evolution.changes import RemoveDefault, RenameField
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, RemoveDefault, RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.iceberg import branches
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
@@ -31,6 +32,7 @@ from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql import branch_statements, dml
+from dbt.adapters.sparkevolve.sql.mentions import mentions
 
 
 @dataclass
@@ -112,12 +114,21 @@ class Load:
             graph: dbt's ``graph``, for who reads a column that is replaced.
         """
         found = self._warnings
+        replaces_all = self.settings.strategy == Strategy.FULL_REFRESH
         if self.plan.replaced:
-            found += replaced_warnings(self.plan, unique_id, graph)
+            found += replaced_warnings(self.plan, unique_id, graph, replaces_all_rows=replaces_all)
+        setting = self.settings.replacing[1]
         found += [
-            f"the unique_key column {names.quote(name)} is new. It is NULL in all older rows, so they do not "
+            f"the {setting} column {names.quote(name)} is new. It is NULL in all older rows, so they do not "
             "match the batch and stay."
             for name in self._new_keys
+            if not replaces_all
+        ]
+        found += [
+            f"`incremental_predicates` need {names.path_text(path)} ({text.strip()}), which is new. It is "
+            "NULL in all older rows, so they do not meet them and stay."
+            for text, path in self._new_in_limits
+            if not replaces_all
         ]
         return [f"{self.target}: {text}" for text in found]
 
@@ -225,6 +236,23 @@ class Load:
     def _new_keys(self) -> list[str]:
         """The key columns that were added in this run."""
         return [name for name in self.plan.unique_key if name in self.plan.added]
+
+    @property
+    def _new_in_limits(self) -> list[tuple[str, names.Path]]:
+        """The conditions on the table that need a column or field that was added in this run."""
+        added = [
+            change.path
+            for change in self.plan.changes
+            if isinstance(change, AddField) or (isinstance(change, AddColumn) and change.default is None)
+        ]
+        return [
+            (text, path)
+            for text in self.settings.limits
+            for path in added
+            if Condition(text, mentions(text)).needs(
+                tuple(names.fold(name) for name in path if name not in ("element", "value")), ""
+            )
+        ]
 
     @property
     def partition_overwrite(self) -> str | None:

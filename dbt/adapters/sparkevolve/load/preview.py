@@ -29,7 +29,7 @@ from dbt.adapters.sparkevolve.load.readers import column_readers, replaced_warni
 from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import IncrementalSettings
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.warning import are_errors
 
 
@@ -108,7 +108,8 @@ class Preview:
         data = plan_data(target, plan, settings)
         shown = plan.beside or plan
         told = [*shown.reminders, *([aside] if aside else []), *differences(table, settings)]
-        told += replaced_warnings(shown, unique_id, graph or {})
+        replaces_all = settings.strategy == Strategy.FULL_REFRESH
+        told += replaced_warnings(shown, unique_id, graph or {}, replaces_all_rows=replaces_all)
         return data | {"warnings": [*data["warnings"], *told]}
 
     def of_new_table(

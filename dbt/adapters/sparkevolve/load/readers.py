@@ -14,14 +14,19 @@ _ALL_COLUMNS = re.compile(
     r"(?:\b(?:select|distinct|all)\s+|[,.]\s*)\*|\bstar\s*\(|\bget_\w*columns\w*\s*\(", re.I
 )
 
+_SEE = 'see "Backfill a column" in the docs of dbt-sparkevolve.'
 
-def replaced_warnings(plan: EvolutionPlan, unique_id: str, graph: Mapping[str, Any]) -> list[str]:
+
+def replaced_warnings(
+    plan: EvolutionPlan, unique_id: str, graph: Mapping[str, Any], *, replaces_all_rows: bool = False
+) -> list[str]:
     """Return what to say of each column that a plan retires and replaces, and of who reads it by name.
 
     Args:
         plan: the plan.
         unique_id: dbt's id of the model.
         graph: dbt's ``graph``.
+        replaces_all_rows: there are no old rows after the run, as in a full refresh.
     """
     readers = list(_readers(unique_id, graph))
     texts = []
@@ -38,7 +43,7 @@ def replaced_warnings(plan: EvolutionPlan, unique_id: str, graph: Mapping[str, A
             + (f"These read all its columns: {', '.join(sorted(others))}. " if others else "")
             + ("" if naming or others else f"No node of this project that reads it names `{path[-1]}`. ")
             + "What reads these in turn, and what reads the table from outside of this project, is not known."
-            f' Old rows {old_rows}: see "Backfill a column" in the docs of dbt-sparkevolve.'
+            + ("" if replaces_all_rows else f" Old rows {old_rows}: {_SEE}")
         )
     return texts
 
