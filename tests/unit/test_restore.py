@@ -180,6 +180,20 @@ def test_what_cannot_be_put_back_is_refused_with_what_to_do() -> None:
         '`column_renames: {b: "a b"}` in the model.'
     )
     assert refused(renamed, "a b") == refused(renamed, "a b", 2) == text
+    # As after `column_renames` that retire a column and give its name to another type.
+    replaced = schemas((f(1, "id"), f(2, "b")), (f(1, "id"), f(2, "b_old"), f(3, "B", STRING)))
+    assert refused(replaced, "b", 2) == (
+        "Field 2 is in use: it was renamed from `b` to `b_old`, where its values are. There is nothing to "
+        "restore: read it as `b_old`. `b` is field 3 by now."
+    )
+    gone = [*replaced, *schemas((f(1, "id"), f(3, "B", STRING)), first=2)]
+    assert refused(gone, "b", 2) == (
+        "The table has `B`, as field 3, so field 2 cannot come back under that name. Restore it under "
+        "another of its names: `column: b_old, field_id: 2`. Or rename that one first: `column_renames: {B: "
+        "B_new}` in the model, which then returns it as `B_new` and no longer as `B`, and a run of the "
+        "model. Then call this again."
+    )
+    assert restored(gone, "b_old", 2).field == f(2, "b_old")
     time = schemas((f(1, "id"), f(2, "t", struct(5, x=TimeType()))), (f(1, "id"),))
     assert refused(time, "t").startswith(
         "`t` had the Iceberg type struct<5: x: optional time>, for which Spark"

@@ -247,7 +247,10 @@ def _refused_id(
             if s.field.field_id == field_id
         }
         was.pop(fold(now[field_id].field.name), None)
-        return refusals.in_use(field_id, now[field_id].path, list(was.values()))
+        parent, names = now[field_id].parent_id, list(was)
+        beside = {fold(s.field.name): other for other, s in now.items() if s.parent_id == parent}
+        other = beside.get(names[-1]) if names else None
+        return refusals.in_use(field_id, now[field_id].path, list(was.values()), other)
     for schema in reversed(schemas):
         for seen in _seen(schema):
             if seen.field.field_id == field_id:
@@ -279,9 +282,11 @@ def _restored(
 ) -> RestoreField | Refusal:
     path = (*dropped.parent, name)
     field_id = dropped.field.field_id
-    if there is not None:
-        return refusals.name_taken(there.path, there.field.field_id, path, field_id)
     siblings = current.fields if dropped.parent_id is None else _struct_of(current, dropped.parent_id).fields
+    if there is not None:
+        free = [n for n in dropped.names if not collisions([n, *(f.name for f in siblings)])]
+        last = (*dropped.parent, free[0]) if free else None
+        return refusals.name_taken(there.path, there.field.field_id, path, field_id, last)
     for group in collisions([*(f.name for f in siblings), name]):
         if name in group:
             return refusals.ambiguous(path, group)

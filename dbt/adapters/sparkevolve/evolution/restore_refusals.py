@@ -19,17 +19,21 @@ def which(column: str, candidates: Sequence[str]) -> Refusal:
     )
 
 
-def name_taken(there: Path, there_id: int, path: Path, field_id: int) -> Refusal:
-    """The table has a column of the name that is to come back."""
+def name_taken(there: Path, there_id: int, path: Path, field_id: int, last: Path | None = None) -> Refusal:
+    """The table has a column of the name that is to come back; ``last`` is another one that it has had."""
     old, new = config_path(there), f"{there[-1]}_new"
+    other = ""
+    if last is not None:
+        arguments = f"`column: {config_path(last)}, field_id: {field_id}`"
+        other = f"Restore it under another of its names: {arguments}. Or "
     return Refusal(
         columns=(".".join(path),),
         in_the_way=".".join(there),
         reason=f"The table has {path_text(there)}, as field {there_id}, so field {field_id} cannot "
         "come back under that name.",
-        remedy=f"Rename that one first: `column_renames: {{{old}: {config_name(new)}}}` in the model, which "
-        f"then returns it as {quote(new)} and no longer as {quote(there[-1])}, and a run of the model. Then "
-        "call this again.",
+        remedy=f"{other}{'r' if other else 'R'}ename that one first: "
+        f"`column_renames: {{{old}: {config_name(new)}}}` in the model, which then returns it as "
+        f"{quote(new)} and no longer as {quote(there[-1])}, and a run of the model. Then call this again.",
     )
 
 
@@ -58,8 +62,8 @@ def renamed(old: Path, field_id: int, now: Path) -> Refusal:
     return in_use(field_id, now, [old])
 
 
-def in_use(field_id: int, now: Path, was: Sequence[Path]) -> Refusal:
-    """The field is in the table."""
+def in_use(field_id: int, now: Path, was: Sequence[Path], other_id: int | None = None) -> Refusal:
+    """The field is in the table; ``other_id`` is the field that has its last other name by now."""
     if not was:
         return Refusal(
             columns=(".".join(now),),
@@ -72,7 +76,10 @@ def in_use(field_id: int, now: Path, was: Sequence[Path]) -> Refusal:
         reason=f"Field {field_id} is in use: it was renamed from {path_text(old)} to {path_text(now)}, where "
         "its values are.",
         remedy=f"To have it as {quote(old[-1])} again: `column_renames: {{{config_path(now)}: "
-        f"{config_name(old[-1])}}}` in the model.",
+        f"{config_name(old[-1])}}}` in the model."
+        if other_id is None
+        else f"There is nothing to restore: read it as {path_text(now)}. {path_text(old)} is field "
+        f"{other_id} by now.",
     )
 
 
