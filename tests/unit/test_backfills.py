@@ -1,6 +1,7 @@
 """Where a backfill is, what it fills and by what its rows are put into batches; and the text of its SQL."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,7 @@ from dbt.adapters.sparkevolve.operations import Operations
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.sql import backfill as sql
+from dbt.adapters.sparkevolve.sql.by_field_ids import by_field_ids
 from dbt.adapters.sparkevolve.sql.splitting import expression_problem
 
 REQUEST = Request("`status`", "'it''s ${x}'", "id > 1", ("id",), True)
@@ -62,6 +64,59 @@ def test_a_request_is_another_one_if_anything_of_it_differs() -> None:
     # Columns that are called otherwise since are the same ones.
     renamed = replace(by_id, column="`state`", batch_by=("number",))
     assert renamed.fingerprint == by_id.fingerprint
+
+
+NAMED = Schema(
+    NestedField(1, "id", LongType()),
+    NestedField(2, "Amount", LongType()),
+    NestedField(3, "s", StructType(NestedField(4, "a", LongType()), NestedField(5, "amount", LongType()))),
+    NestedField(6, "a`b", LongType()),
+    *(NestedField(7 + n, name, LongType()) for n, name in enumerate(("date", "day", "end", "if", "month"))),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "by_ids"),
+    [
+        ("amount * 2", "#2 * 2"),
+        ("`AMOUNT`*2 + AmOuNt", "#2*2 + #2"),
+        ("s.a + s . amount + s.x + t.amount", "#3.#4 + #3 . #5 + #3.x + t.amount"),
+        (
+            "DBT_INTERNAL_DEST.amount + `dbt_internal_dest`.s.a",
+            "DBT_INTERNAL_DEST.#2 + `dbt_internal_dest`.#3.#4",
+        ),
+        ("`a``b` || 'amount' || \"amount\" || r'amount'", "#6 || 'amount' || \"amount\" || r'amount'"),
+        (
+            "cast(date as date) + date::date + date'2024-01-01'",
+            "cast(#7 as date) + #7::date + date'2024-01-01'",
+        ),
+        ("date(day) + if(id > 1, `if`, month)", "date(#8) + if(#1 > 1, #10, #11)"),
+        ("date + interval 1 day + interval '1' day", "#7 + interval 1 day + interval '1' day"),
+        ("case when id = 1 then amount end", "case when #1 = 1 then #2 end"),
+        ("timestampadd(month, id, date)", "timestampadd(month, #1, #7)"),
+        ("list[id].amount", "list[#1].amount"),
+        # Whose columns these are is not known.
+        ("(select max(amount) from others) + amount", "(select max(amount) from others) + amount"),
+        ("2", "2"),
+        ("", ""),
+    ],
+)
+def test_a_text_of_a_user_is_known_by_the_ids_of_the_columns_that_it_names(text: str, by_ids: str) -> None:
+    assert re.sub("\0([0-9]+)\0", r"#\1", by_field_ids(text, NAMED)) == by_ids
+
+
+def test_a_request_under_other_names_is_the_same_one_and_goes_on_where_an_older_version_has_stopped() -> None:
+    there, later = ("\0" + "2\0 * 2", ""), replace(REQUEST, value="total * 2", where="")
+    request = replace(REQUEST, value="amount * 2", where="", by_ids=there)
+    renamed = replace(later, by_ids=there)
+    noted = backfills.begun(request, (), None)
+    assert request.is_of(noted)
+    assert renamed.is_of(noted)
+    assert not replace(renamed, by_ids=("\0" + "3\0 * 2", "")).is_of(noted)
+    # One that was noted by texts alone.
+    old = backfills.begun(replace(request, by_ids=None), (), None)
+    assert request.is_of(old)
+    assert not renamed.is_of(old)
 
 
 @given(until=BOUNDS, after=BOUNDS, tried=st.lists(BOUNDS, max_size=3), rows=st.integers(0))

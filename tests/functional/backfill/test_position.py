@@ -1,5 +1,6 @@
 """Where `backfill_column` goes on is told of the rows that it has filled, and of no others."""
 
+import re
 from typing import Any
 
 import pytest
@@ -220,11 +221,43 @@ def test_other_names_and_wider_types_are_the_same_columns(scenario: Scenario) ->
     scenario.sql(f"alter table {scenario.relation()} rename column key to old_key")
     scenario.sql(f"alter table {scenario.relation()} rename column price to key")
     for given, why in (
-        ({}, "key is another column now than when it was begun, so its batches cannot go by that."),
+        (
+            {},
+            "(2 rows), the last at TIME. key, or a column that `value` or `where` names, is another one now "
+            "than when it was begun: say what its columns are called now. Give the same arguments to go on "
+            "with it, or `restart: true` to forget where it is. That fills rows again that it has filled, "
+            "those up to key = 0.20000000298023224: leave them out by `where`. Nothing was written.",
+        ),
         ({"batch_by": "old_key"}, None),
     ):
         if why is None:
             filled(scenario, column="n", **more, **given)
         else:
-            assert why in refused(scenario, column="n", **more, **given)
+            said = refused(scenario, column="n", **more, **given)
+            assert why in re.sub("the last at [^ ]+[.]", "the last at TIME.", said)
     assert now("old_key", "n") == [2, 2, 2, 2]
+
+
+def test_a_value_that_names_a_renamed_column_fills_each_row_once(scenario: Scenario) -> None:
+    def doubled(column: str, **args: Any) -> dict[str, Any]:
+        return {"column": column, "only_null": False, "rows_per_batch": 2, **args}
+
+    scenario.model("select id, id * 10 as amount from range(6)")
+    scenario.run()
+    filled(scenario, **doubled("amount", value="amount * 2", where="amount < 1000"), max_batches=1)
+    renamed = "select id, amount as total from values (7L, 7L) as q(id, amount)"
+    scenario.model(renamed, column_renames={"amount": "total"})
+    scenario.run()
+    log = refused(scenario, **doubled("total", value="total * 2"))
+    assert (
+        f"Another backfill of `total` (`amount` when it was begun) in {scenario.relation()} is not finished: "
+        "amount * 2, where amount < 1000, by id, only_null: false. It has done 1 batch (2 rows), the last at "
+    ) in log
+    assert (
+        "Give the same arguments to go on with it, or `restart: true` to forget where it is. That fills rows "
+        "again that it has filled, those up to id = 1: leave them out by `where`. Nothing was written."
+    ) in log
+    log = filled(scenario, **doubled("total", value="`TOTAL`*2".replace("*", " * "), where="total < 1000"))
+    assert f"Backfill of `total` in {scenario.relation()} goes on after 1 batch (2 rows)" in log
+    # The row with a key beyond the last one came later.
+    assert values(scenario, "total") == {0: 0, 1: 20, 2: 40, 3: 60, 4: 80, 5: 100, 7: 7}

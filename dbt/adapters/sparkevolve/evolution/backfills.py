@@ -31,6 +31,8 @@ class Request:
         batch_by: by what rows are put in an order, as a person reads it.
         only_null: whether values that are there stay.
         key: the same as ``batch_by``, by field ids.
+        by_ids: the same as ``value`` and ``where``, by field ids where they name columns; None for these as
+            they are.
     """
 
     column: str
@@ -39,11 +41,24 @@ class Request:
     batch_by: tuple[str, ...]
     only_null: bool
     key: tuple[str, ...] = ()
+    by_ids: tuple[str, str] | None = None
 
     @property
     def fingerprint(self) -> str:
-        """A short text that differs for another request, and not for other names of the same columns."""
-        text = json.dumps([self.value, self.where, list(self.key), self.only_null])
+        """A short text that differs for another request, and not for other names of the same columns.
+
+        As far as ``by_ids`` has found them: not of columns that a subquery names.
+        """
+        return self._fingerprint_of(*(self.by_ids or (self.value, self.where)))
+
+    def is_of(self, position: "Position") -> bool:
+        """Tell whether a position is that of this request."""
+        # Of positions that older versions have noted, by texts alone.
+        by_names = self._fingerprint_of(self.value, self.where)
+        return position.fingerprint in (self.fingerprint, by_names)
+
+    def _fingerprint_of(self, value: str, where: str) -> str:
+        text = json.dumps([value, where, list(self.key), self.only_null])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -45,6 +45,7 @@ from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import backfill as sql
 from dbt.adapters.sparkevolve.sql import branch_statements
+from dbt.adapters.sparkevolve.sql.by_field_ids import by_field_ids
 from dbt.adapters.sparkevolve.times import iso
 
 # How many values a message shows.
@@ -95,6 +96,7 @@ class Backfill:
             self._batching.labels,
             given.only_null,
             self._batching.identities,
+            (by_field_ids(given.value, table.schema()), by_field_ids(given.where, table.schema())),
         )
         self._positions = Positions(catalog, self._request, self._field_id)
         # The head of the table when its batches were counted, or after the last one that was published here.
@@ -230,7 +232,7 @@ class Backfill:
             return None
         found = settled
         has_rows = self._positions.has_rows(table, ref, found)
-        if found.fingerprint == self._request.fingerprint and has_rows is not False:
+        if self._request.is_of(found) and has_rows is not False:
             if has_rows is None and found.only_null:
                 # Rows that are filled still are left alone from the first one on.
                 self._is_refreshed = True
@@ -255,12 +257,23 @@ class Backfill:
             )
         where = f", where {found.where}" if found.where else ""
         by = f", by {', '.join(found.batch_by)}" if found.batch_by else ""
+        column = self._request.column
+        former = f" ({found.column} when it was begun)" if found.column != column else ""
         raise OperationError(
-            f"Another backfill of {found.column} in {self._target} is not finished: {found.value}{where}{by}"
-            f"{'' if found.only_null else ', only_null: false'}. It has done {batches_text(found.batches)} "
-            f"({rows_text(found.rows)}), the last at {found.at}. {self._other_key(found)}Give the same "
-            f"arguments to go on with it, or `restart: true` to forget where it is.{self._unwritten}"
+            f"Another backfill of {column}{former} in {self._target} is not finished: {found.value}{where}"
+            f"{by}{'' if found.only_null else ', only_null: false'}. It has done "
+            f"{batches_text(found.batches)} ({rows_text(found.rows)}), the last at {found.at}. "
+            f"{self._other_key(found)}Give the same arguments to go on with it, or "
+            f"`restart: true` to forget where it is.{self._twice(found)}{self._unwritten}"
         )
+
+    def _twice(self, found: Position) -> str:
+        """Return which rows are filled again by a backfill that begins at the first row, if any are."""
+        if found.only_null or self._given.only_null or not found.rows:
+            return ""
+        is_shown = found.batch_by == self._batching.labels and found.after
+        rows = f", those up to {self._shown(found.after or ())}" if is_shown else ""
+        return f" That fills rows again that it has filled{rows}: leave them out by `where`."
 
     def _unknown_position(self, unknown: object) -> OperationError:
         return OperationError(
@@ -281,6 +294,13 @@ class Backfill:
         if any(getattr(found, name) != getattr(given, name) for name in same):
             return ""
         now = ", ".join(request.batch_by) or "nothing"
+        if found.batch_by == given.batch_by and request.by_ids != (request.value, request.where):
+            what = (
+                f"{now}, or a column that `value` or `where` names,"
+                if request.batch_by
+                else "A column that `value` or `where` names"
+            )
+            return f"{what} is another one now than when it was begun: say what its columns are called now. "
         if found.batch_by == given.batch_by:
             return f"{now} is another column now than when it was begun, so its batches cannot go by that. "
         return (

@@ -27,7 +27,7 @@ class Positions:
             found = backfills.read(properties, self._field_id)
         except backfills.SpoiledPosition:
             return None
-        return found if found is not None and found.fingerprint == self._request.fingerprint else None
+        return found if found is not None and self._request.is_of(found) else None
 
     def settled(self, table: LoadedTable, ref: str, found: Position) -> Position | None:
         """Return a position as it is, whichever of what it has noted was published; see ``Position``.
