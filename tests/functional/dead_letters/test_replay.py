@@ -1150,3 +1150,32 @@ def test_what_is_no_json_is_not_read(scenario: Scenario) -> None:
     found = dict(scenario.sql(f"select json, {members} from values {values} as v(json)"))
     names = [[], ["id"], ["end", "letter"], ["a", "b"]]
     assert found == {**dict.fromkeys(NO_JSON), **dict(zip(JSON, names, strict=True))}
+
+
+def test_a_run_after_a_replay_that_was_killed_removes_its_letters_once(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 10 as n", **ROUTED)
+    scenario.run()
+    scenario.model("select * from values (2, 'x'), (3, 'y'), (4, '4') as q(id, n)", **ROUTED)
+    scenario.run()
+    ids = dict(scenario.sql(f"select messageId, {sql_replay.letter_id()} from {scenario.relation('t_dlt')}"))
+
+    def run_after(id_: int, *loaded: str) -> tuple[int, bool]:
+        """Return how many snapshots of letters a run adds, and whether the next one is told of a replay."""
+        if loaded:
+            at = scenario.table().metadata.current_snapshot_id
+            listed = json.dumps({"ref": "main", "snapshot": at, "ids": loaded})
+            properties = f"tblproperties ('sparkevolve.replayed' = '{listed}')"
+            scenario.sql(f"alter table {scenario.relation()} set {properties}")
+        before = len(scenario.table("t_dlt").metadata.snapshots)
+        scenario.model(f"select {id_} as id, 1 as n", **ROUTED)
+        scenario.run()
+        added = len(scenario.table("t_dlt").metadata.snapshots) - before
+        return added, "sparkevolve.replayed" in scenario.table().properties
+
+    assert run_after(5, ids['{"id":2}']) == (1, False)
+    assert [row["payload"]["id"] for row in letters(scenario)] == [3]
+    assert run_after(6) == (0, False)
+    # One that was killed after it had removed them.
+    assert run_after(7, ids['{"id":2}']) == (0, False)
+    assert [row["payload"]["id"] for row in letters(scenario)] == [3]
+    assert [row[0] for row in scenario.rows()] == [1, 4, 5, 6, 7]

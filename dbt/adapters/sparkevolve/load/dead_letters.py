@@ -167,7 +167,7 @@ class DeadLetters:
         known = self._node.letters
         schema = table.schema() if table is not None else None
         # In each attempt: a replay may be why this run begins again.
-        self._finish_replay(table or self._node.table, letters_relation(target, settings), model)
+        self._finish_replay(target, table or self._node.table, settings, model)
         if known is not None and known.staged == staged and known.table == schema:
             return known.good
         batch = self._catalog.staged_batch(staged)
@@ -210,15 +210,34 @@ class DeadLetters:
             letters.good = self._stage(target, judgement.converted(), settings, batch)
         return letters.good
 
-    def _finish_replay(self, table: LoadedTable | None, relation: SparkEvolveRelation, model: str) -> None:
+    def _finish_replay(
+        self,
+        target: SparkEvolveRelation,
+        table: LoadedTable | None,
+        settings: IncrementalSettings,
+        model: str,
+    ) -> None:
         """Remove letters that a replay has loaded and, since it was killed, not removed.
 
         Now, while their rows are there: a letter that this run needs is not written if there is one.
         """
         found = loaded_letters(table) if table is not None else LoadedLetters()
-        if found.ids and found.is_certain and self._catalog.find(relation) is not None:
-            self._spark.run(branch_statements.refresh_table(str(relation)))
-            self._spark.run(replay.delete_letters(str(relation), model, found.ids))
+        if table is None or not found.ids or not found.is_certain:
+            return
+        letters = letters_relation(target, settings)
+        if self._catalog.find(letters) is not None:
+            self._spark.run(branch_statements.refresh_table(str(letters)))
+            # Each DELETE is a commit, also one that removes nothing.
+            if int(self._spark.rows(replay.count_of(str(letters), model, found.ids))[0][0]):
+                self._spark.run(replay.delete_letters(str(letters), model, found.ids))
+        try:
+            # Or else each run looks for them again. What another replay has put there since stays.
+            listed = table.properties[REPLAYED]
+            self._catalog.replace_property(target, REPLAYED, listed, None, settings.commit_retries)
+        except RunCancelledError:
+            raise
+        except Exception as exc:
+            logger.debug(f"The property {REPLAYED} of {target} was not removed: {exc}")
 
     def _check_plan(
         self,

@@ -343,8 +343,8 @@ class Replay:
         return 0
 
     def _count(self, ids: Sequence[str]) -> int:
-        count = f"SELECT count(*) FROM {self._letters} WHERE {replay.letter_id()} IN ("
-        return int(self._spark.rows(f"{count}{', '.join(map(string_literal, ids))})")[0][0])
+        query = replay.count_of(str(self._letters), self._model_name, ids)
+        return int(self._spark.rows(query)[0][0])
 
     def _remove(self, ids: Sequence[str]) -> int:
         number = self._count(ids)

@@ -583,10 +583,17 @@ def excluded(
 
 def delete_letters(letters: str, model: str, ids: Iterable[str]) -> str:
     """Return the statement that removes letters by their ids, one or more."""
+    return f"DELETE FROM {letters}\nWHERE {_is_one_of(model, ids)}"
+
+
+def count_of(letters: str, model: str, ids: Iterable[str]) -> str:
+    """Return the query of how many letters have these ids, one or more."""
+    return f"SELECT count(*) FROM {letters}\nWHERE {_is_one_of(model, ids)}"
+
+
+def _is_one_of(model: str, ids: Iterable[str]) -> str:
     listed = ", ".join(map(string_literal, ids))
-    return (
-        f"DELETE FROM {letters}\nWHERE `modelName` = {string_literal(model)} AND {letter_id()} IN ({listed})"
-    )
+    return f"`modelName` = {string_literal(model)} AND {letter_id()} IN ({listed})"
 
 
 def update_reasons(letters: str, found: str) -> str:
