@@ -89,6 +89,32 @@ def test_rows_of_a_key_may_be_apart() -> None:
     assert "the unique_key `a` is in several rows of the batch" in counted
 
 
+def test_keys_that_do_not_convert_are_not_one_key() -> None:
+    member = Member("a", ("a",), Whole(("a",), TEXT, INT))
+    counted = Judgement("b", {"a": TEXT}, [member], {}, unique=["A"]).count()
+    before = f"{TARGET_ALIAS}.`sparkevolve_row`.`a`"
+    (fails,) = (condition for _, condition in member.failures(before, 0))
+    key = f"{TARGET_ALIAS}.`a`, CASE WHEN ({fails}) THEN {before} END"
+    assert f"count(*) OVER (PARTITION BY {key}) > 1" in counted
+
+
+def test_audits_see_projected_columns_and_letters_those_of_the_batch() -> None:
+    """Also where these have names that the adapter has for its own."""
+    types: dict[str, IcebergType] = {"N": INT, "sparkevolve_batch": INT}
+    members = [Member(name, (name,), Unchanged()) for name in types]
+    n = f"CAST({TARGET_ALIAS}.`N` AS bigint)"
+    judgement = Judgement("b", types, members, {"p": "1"}, audits=["n > 0"], projected={"n": n})
+    judged, found = judgement.judged(), "size(`sparkevolve_found`) = 0"
+    assert judged.startswith(
+        f"SELECT\n  {TARGET_ALIAS}.`sparkevolve_batch_`.`N`,\n  "
+        f"{TARGET_ALIAS}.`sparkevolve_batch_`.`sparkevolve_batch`,\n"
+    )
+    passed = f"{TARGET_ALIAS}.`sparkevolve_batch`,\n  {TARGET_ALIAS}.`p`,\n  "
+    assert f"SELECT\n  {passed}CASE WHEN {found} THEN {n} END AS `n`,\n  named_struct('N', " in judged
+    # Without audits nothing has to be projected.
+    assert n not in Judgement("b", types, members, {}, projected={"n": n}).judged()
+
+
 def test_names_of_the_model_are_not_taken() -> None:
     types: dict[str, IcebergType] = {"sparkevolve_ROW": INT, "sparkevolve_letter_id": TEXT}
     members = [

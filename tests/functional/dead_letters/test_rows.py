@@ -1,6 +1,7 @@
 """Which rows are set aside: keys, NULL, times, nested values; first builds, refreshes, plans."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -46,6 +47,23 @@ def test_keys_that_a_merge_cannot_place(scenario: Scenario) -> None:
     assert found["1"] == REPEATED
     assert found["x"] == f"{REPEATED}; `id`: the value does not convert to int without loss"
     assert run.log.count("4 of 5 rows could not be placed") == 1
+    # Of several values that do not convert none is the key of another.
+    pairs = (
+        "select * from values ('p', 1, 5), ('q', 1, 6), ('r', 2, 7), (null, 3, 8), ('4', 4, 9) as s(id, j, v)"
+    )
+    scenario.model(
+        pairs.replace("'p', 1, 5", "1, 1, 5")
+        .replace("'q', 1, 6", "2, 1, 6")
+        .replace("'r'", "3")
+        .replace("'4'", "4"),
+        "pairs",
+        **{**MERGE, "unique_key": ["id", "j"]},
+    )
+    scenario.run("-s", "pairs")
+    scenario.model(pairs, "pairs", **{**MERGE, "unique_key": ["id", "j"]})
+    scenario.run("-s", "pairs")
+    no_int = "`id`: the value does not convert to int without loss"
+    assert reasons(scenario, "pairs_dlt") == dict.fromkeys("pqr", no_int)
     # A full refresh places the same rows, and a letter that is there is not written again: not even if its
     # columns have another type and order.
     for schema, sql in (("keep", f"select v, cast(id as string) as ID from ({KEYS})"), ("replace", KEYS)):
@@ -53,7 +71,7 @@ def test_keys_that_a_merge_cannot_place(scenario: Scenario) -> None:
         scenario.run("-s", "merged", "--full-refresh")
         assert scenario.rows("merged") == rows
         assert len(ids_of(scenario, "merged_dlt")) == 9
-    assert scenario.tables() == ["merged", "merged_dlt", "replaced"]
+    assert scenario.tables() == ["merged", "merged_dlt", "pairs", "pairs_dlt", "replaced"]
 
 
 def ids_of(scenario: Scenario, name: str) -> list[str]:
@@ -228,3 +246,38 @@ def test_a_batch_without_rows_and_an_audit_of_what_is_padded(scenario: Scenario)
     scenario.run()
     assert scenario.rows() == [(1, 10, "a"), (2, 20, "new")]
     assert scenario.tables() == ["t"]
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_an_audit_sees_a_row_as_the_table_will_have_it(
+    scenario_factory: Callable[..., Scenario], ansi: str
+) -> None:
+    """With the fields of structs that only the table has, and in its types, as other audits see it."""
+    scenario = scenario_factory(server_side_parameters={"spark.sql.ansi.enabled": ansi})
+    audit = "s.b is null and size(l) = 1 and l[0].b is null and m['k'].b is null and n * n > 0 and f <> 0.1d"
+    config: dict[str, Any] = {
+        "on_bad_rows": "dead_letter",
+        "audits": [{"sql": audit, "severity": "row"}],
+    }
+    row = (
+        "{0} as id, named_struct('a', {1}{2}) as s, array(named_struct('a', 1{2})) as l, "
+        "map('k', named_struct('a', 1{2})) as m, {3} as n, cast(0.1 as {4}) as f"
+    )
+    made = row.format("1", "1", ", 'b', cast(null as int)", "1L", "double")
+    scenario.model(f"select {made}".replace("0.1", "0.5"), **config)
+    scenario.run()
+    assert len(scenario.rows()) == 1
+    # A product beyond an int, and a value that does not convert beside fields that are added.
+    less = row.format("id", "a", "", "n", "float")
+    scenario.model(
+        f"select {less} from values (2, '1', 50000), (3, 'x', 1), (4, '2', 0) as q(id, a, n)", **config
+    )
+    run = scenario.run()
+    assert "2 of 3 rows could not be placed" in run.log
+    assert reasons(scenario) == {
+        3: "`s`.`a`: the value does not convert to int without loss",
+        4: f"audit: {audit}",
+    }
+    nested = {"a": 1, "b": None}
+    assert scenario.rows()[1] == (2, nested, [nested], [("k", nested)], 50000, pytest.approx(0.1))
+    assert [r[0] for r in scenario.rows()] == [1, 2]

@@ -35,7 +35,7 @@ from dbt.adapters.sparkevolve.evolution.conversions import (
 from dbt.adapters.sparkevolve.evolution.names import fold, is_plain, quote, spelled
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, move_setting
 from dbt.adapters.sparkevolve.evolution.policy import Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import Pad
+from dbt.adapters.sparkevolve.evolution.projection import Keep, Pad
 from dbt.adapters.sparkevolve.evolution.record import REPLAYED
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg import branches, staging
@@ -174,12 +174,18 @@ class DeadLetters:
         facts = table_facts(table) if table is not None else TableFacts()
         members = tuple(Member(f.name, (f.name,), Unchanged()) for f in batch.schema.fields)
         padded: dict[str, str] = {}
+        projected: dict[str, str] = {}
         policy = Policy()
         if schema is not None:
             members = conversions_of(batch, settings, schema, facts)
             policy = policy_of(batch, settings, {}, facts)
             plan = self._check_plan(target, batch, settings, schema, facts, members)
             padded = {c.name: c.projection.render("") for c in plan.columns if isinstance(c.projection, Pad)}
+            projected = {
+                c.name: c.render(dml.TARGET_ALIAS)
+                for c in plan.columns
+                if not isinstance(c.projection, Pad) and (c.projection != Keep() or c.name != c.source)
+            }
         filled = filled_paths(members)
         letters = Letters(
             target,
@@ -192,7 +198,7 @@ class DeadLetters:
             filled=filled,
         )
         self._node.letters = letters
-        judgement = _judgement(staged, schema, batch, members, settings, padded)
+        judgement = _judgement(staged, schema, batch, members, settings, padded, projected)
         # Without rows too, the batch is to have the types of the table.
         if not judgement.is_needed or not (batch.rows or judgement.converting):
             return staged
@@ -593,6 +599,7 @@ def _judgement(
     members: Sequence[Member],
     settings: IncrementalSettings,
     padded: Mapping[str, str],
+    projected: Mapping[str, str],
 ) -> sql.Judgement:
     returned = {fold(f.name) for f in batch.schema.fields}
     identity = [name for name in settings.letter_key if fold(name) in returned]
@@ -605,6 +612,7 @@ def _judgement(
         unique=spelled(settings.unique_key, (f.name for f in batch.schema.fields)) if settings.merges else (),
         window=_window(schema, batch, members, settings),
         audits=settings.row_audits,
+        projected=projected,
     )
 
 

@@ -1,7 +1,7 @@
 """The text of what tells bad rows of a staged batch from good ones, and of what writes them down."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.types import (
     BinaryType,
@@ -25,7 +25,7 @@ from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, enclose
 ID, PAYLOAD, REASONS = "sparkevolve_letter_id", "sparkevolve_letter_payload", "sparkevolve_letter_reasons"
 # Of the JSON of a row: its columns with a string that is not valid UTF-8, which JSON cannot hold, in Base64.
 NOT_UTF8 = "sparkevolve_not_utf8"
-_ROW, _FOUND = "sparkevolve_row", "sparkevolve_found"
+_ROW, _FOUND, _BATCH = "sparkevolve_row", "sparkevolve_found", "sparkevolve_batch"
 # Of a text in JSON Spark reads no more characters.
 _LONGEST_READ = 20_000_000
 _QUOTING = string_literal('"\\')
@@ -74,6 +74,8 @@ class Judgement:
         apart: columns whose values make of two rows with the same values there two that may be.
         window: of a microbatch.
         audits: conditions that each row has to meet.
+        projected: the columns of the table that are others than the batch's of the same name, with the SQL of
+            what a row of the batch that was converted gets there, for audits.
     """
 
     staged: str
@@ -85,6 +87,7 @@ class Judgement:
     apart: Sequence[str] = ()
     window: Window | None = None
     audits: Sequence[str] = ()
+    projected: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def converting(self) -> list[Member]:
@@ -124,7 +127,7 @@ class Judgement:
         id_ = to_json(row, {n: types[n] for n in named}) if complete else f"sha2({json}, 256)"
         is_bad = f"size({quote(self._name(REASONS))}) > 0"
         items = [
-            *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.types),
+            *map(self._of_batch, self.types),
             f"CASE WHEN {is_bad} THEN {id_} END AS {quote(self._name(ID))}",
             f"CASE WHEN {is_bad} THEN {encoded(self._whole(row, json))} END AS {quote(self._name(PAYLOAD))}",
             quote(self._name(REASONS)),
@@ -153,6 +156,8 @@ class Judgement:
         rows = f"SELECT\n  {items}\nFROM {self.staged} AS {SOURCE_ALIAS}"
         checks = _reasons([*self._failures(), *self._outside()])
         checked = f"SELECT *, {checks} AS {found}\nFROM (\n{rows}\n) AS {TARGET_ALIAS}"
+        if self._projects:
+            checked = self._as_table(checked)
         audits = _reasons(
             (f"audit: {audit}", f"NOT coalesce({enclosed(audit)}, false)") for audit in self.audits
         )
@@ -160,11 +165,35 @@ class Judgement:
         reasons = f"CASE WHEN size({found}) > 0 THEN {found} ELSE {audits} END" if self.audits else found
         if self.unique:
             shown = ", ".join(map(quote, self.unique))
-            key = ", ".join([*self._key(), *(f"{TARGET_ALIAS}.{quote(name)}" for name in self.apart)])
+            key = ", ".join([*self._key(), *map(self._of_batch, self.apart)])
             repeated = f"count(*) OVER (PARTITION BY {key}) > 1"
             many = _reasons([(f"the unique_key {shown} is in several rows of the batch", repeated)])
             reasons = f"concat({many}, {reasons})"
         return f"SELECT *, {reasons} AS {quote(self._name(REASONS))}\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
+
+    @property
+    def _projects(self) -> bool:
+        return bool(self.audits and self.projected)
+
+    def _of_batch(self, name: str) -> str:
+        """Return the SQL of a converted value of the batch, of a row that has been checked."""
+        batch = f"{quote(self._name(_BATCH))}." if self._projects else ""
+        return f"{TARGET_ALIAS}.{batch}{quote(name)}"
+
+    def _as_table(self, checked: str) -> str:
+        """Return the query of rows as the table will have them, and beside that as the batch has them."""
+        projected = {fold(name) for name in self.projected}
+        found = quote(self._name(_FOUND))
+        fields = ", ".join(f"{string_literal(n)}, {TARGET_ALIAS}.{quote(n)}" for n in self.types)
+        items = [
+            *(f"{TARGET_ALIAS}.{quote(n)}" for n in (*self.types, *self.padded) if fold(n) not in projected),
+            # Of a value that cannot be placed there is none, and the expression may fail.
+            *(f"CASE WHEN size({found}) = 0 THEN {v} END AS {quote(n)}" for n, v in self.projected.items()),
+            f"named_struct({fields}) AS {quote(self._name(_BATCH))}",
+            f"{TARGET_ALIAS}.{quote(self._name(_ROW))}",
+            f"{TARGET_ALIAS}.{found}",
+        ]
+        return "SELECT\n  " + ",\n  ".join(items) + f"\nFROM (\n{checked}\n) AS {TARGET_ALIAS}"
 
     def _whole(self, row: str, json: str) -> str:
         """Return the SQL of a row's JSON, and in it the bytes of strings that are not valid UTF-8."""
@@ -225,16 +254,14 @@ class Judgement:
         members = {fold(m.name): m for m in self.members}
         for name in self.unique:
             member = members[fold(name)]
-            value = f"{TARGET_ALIAS}.{quote(member.name)}"
+            value = self._of_batch(member.name)
             is_uuid = isinstance(member.conversion, Whole) and isinstance(member.conversion.target, UUIDType)
             yield f"lower({value})" if is_uuid else value
             if member.conversion.converts:
-                # What does not convert is NULL, and not the key NULL.
-                fails = (
-                    c
-                    for _, c in member.failures(f"{TARGET_ALIAS}.{quote(self._name(_ROW))}.{quote(name)}", 0)
-                )
-                yield " OR ".join(f"({condition})" for condition in fails)
+                # What does not convert is NULL, and neither the key NULL nor that of another such value.
+                before = f"{TARGET_ALIAS}.{quote(self._name(_ROW))}.{quote(member.name)}"
+                fails = " OR ".join(f"({condition})" for _, condition in member.failures(before, 0))
+                yield f"CASE WHEN {fails} THEN {before} END"
 
     def _name(self, name: str) -> str:
         """Return a name that no column of the batch or the table has."""
