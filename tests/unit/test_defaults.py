@@ -344,6 +344,10 @@ def test_a_number_of_a_decimals_scale_is_one(number: Decimal) -> None:
         (DefaultValue(FLOAT, 0.1), "CAST('0.1' AS float)", "0.1"),
         (DefaultValue(DOUBLE, 1e22), "CAST('1e+22' AS double)", "1e+22"),
         (DefaultValue(DecimalType(9, 2), Decimal("1.50")), "CAST('1.50' AS decimal(9,2))", "1.50"),
+        (DefaultValue(BinaryType(), b"\x01'\xff"), "X'0127FF'", "X'0127FF'"),
+        (DefaultValue(BinaryType(), b""), "X''", "X''"),
+        (DefaultValue(FixedType(2), b"\x00\xfe"), "X'00FE'", "X'00FE'"),
+        (DefaultValue(BinaryType(), b"\xab" * 40), f"X'{'AB' * 40}'", "X'" + "AB" * 28 + "A…"),
         (DefaultValue(DATE, date(1, 1, 1)), "CAST('0001-01-01' AS date)", "'0001-01-01'"),
         (
             DefaultValue(NTZ, datetime(2024, 1, 1)),

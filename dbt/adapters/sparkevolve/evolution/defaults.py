@@ -48,7 +48,7 @@ _NUMBER = re.compile(r"(?P<sign>[+-]?)[ \t]*(?P<digits>[0-9]+\.?[0-9]*|\.[0-9]+)
 _SCIENTIFIC = re.compile(r"[+-]?[ \t]*(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _CALL = re.compile(r"[\w.`]+\s*\(")
-# As Spark reads a string: an octal of up to \377, a character by its number, or one that stands for itself.
+# As Spark reads a string: an octal of up to \177, a character by its number, or one that stands for itself.
 _ESCAPE = re.compile(
     r"''|\\(?:(?P<octal>[01][0-7]{2})|u(?P<short>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|(?P<char>.))",
     re.DOTALL,
@@ -104,12 +104,16 @@ class DefaultValue:
         """A Spark SQL expression of the value, the same under every setting."""
         if isinstance(self.type, StringType | UUIDType):
             return string_literal(str(self.value))
+        if isinstance(self.value, bytes):
+            return self._text
         return f"CAST('{self._text}' AS {spark_type(self.type)})"
 
     @property
     def _text(self) -> str:
         if isinstance(self.value, bool):
             return str(self.value).lower()
+        if isinstance(self.value, bytes):
+            return f"X'{self.value.hex().upper()}'"
         if isinstance(self.value, datetime):
             return self.value.isoformat(sep=" ")
         return format(self.value, "f") if isinstance(self.value, Decimal) else str(self.value)
@@ -117,6 +121,8 @@ class DefaultValue:
     def __str__(self) -> str:
         if isinstance(self.value, bool | int | float | Decimal):
             return self._text
+        if isinstance(self.value, bytes):
+            return shown_default(self._text)
         return shown_default(constant_literal(self._text) or "")
 
 
