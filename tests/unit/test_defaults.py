@@ -633,6 +633,9 @@ def test_a_spoiled_list_of_them_is_an_empty_one(text: str) -> None:
     assert record.own_defaults({"sparkevolve.defaults": text}) == frozenset()
 
 
+    # One that was dropped is ours again once it is restored, whatever a run has changed meanwhile.
+    without = Schema(field(2, "b", INT, 2), field(3, "c", INT, 3))
+    assert record.changed_defaults({"sparkevolve.defaults": "[1, 2]"}, old, without) == "[1, 2, 3]"
 def test_the_history_has_defaults() -> None:
     old = Schema(field(1, "a", INT, 1), field(2, "b", INT, 2), field(3, "f", FLOAT, 0.1))
     new = Schema(

@@ -217,7 +217,9 @@ def changed_defaults(properties: Mapping[str, str], old: Schema, new: Schema) ->
     before = {field_id: f.write_default for field_id, f in _fields_by_id(old).items()}
     after = {field_id: f.write_default for field_id, f in _fields_by_id(new).items()}
     changed = {i for i, default in after.items() if default != before.get(i)}
-    has = {i for i in (own | changed) if after.get(i) is not None}
+    # One that somebody has dropped stays: no other field gets its id, and a restore brings the default back.
+    gone = {i for i in own if i not in after}
+    has = gone | {i for i in (own | changed) if after.get(i) is not None}
     return json.dumps(sorted(has)) if has != own else None
 
 
