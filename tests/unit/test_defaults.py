@@ -475,6 +475,13 @@ def test_a_renamed_and_a_widened_column_have_the_default_of_their_new_name_and_t
         WidenType(("n",), INT, LONG),
         SetDefault(("n",), DefaultValue(LONG, 5000000000), DefaultValue(LONG, 7)),
     )
+    assert [str(change) for change in evolution.changes[:2]] == [
+        "rename `a` to `b`",
+        "change default of `b` from 5 to 6",
+    ]
+    # So it is where another column takes the old name.
+    removed = plan(Schema(field(1, "a", INT, 5)), "b int", {"b": None}, facts=v3(), renames={"a": "b"})
+    assert [str(change) for change in removed.changes] == ["rename `a` to `b`", "remove default 5 of `b`"]
 
 
 def test_under_fail_the_table_keeps_its_defaults_and_that_is_said() -> None:
@@ -626,6 +633,9 @@ def test_the_columns_whose_default_is_ours_are_kept_by_their_ids() -> None:
     assert record.changed_defaults({"sparkevolve.defaults": "[1, 2]"}, old, new) == "[1, 3, 4]"
     assert record.changed_defaults({"sparkevolve.defaults": "[1, 3, 4]"}, new, new) is None
     assert record.changed_defaults({}, old, old) is None
+    # One that was dropped is ours again once it is restored, whatever a run has changed meanwhile.
+    without = Schema(field(2, "b", INT, 2), field(3, "c", INT, 3))
+    assert record.changed_defaults({"sparkevolve.defaults": "[1, 2]"}, old, without) == "[1, 2, 3]"
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "null", '"x"', '["x"]'])
@@ -633,9 +643,6 @@ def test_a_spoiled_list_of_them_is_an_empty_one(text: str) -> None:
     assert record.own_defaults({"sparkevolve.defaults": text}) == frozenset()
 
 
-    # One that was dropped is ours again once it is restored, whatever a run has changed meanwhile.
-    without = Schema(field(2, "b", INT, 2), field(3, "c", INT, 3))
-    assert record.changed_defaults({"sparkevolve.defaults": "[1, 2]"}, old, without) == "[1, 2, 3]"
 def test_the_history_has_defaults() -> None:
     old = Schema(field(1, "a", INT, 1), field(2, "b", INT, 2), field(3, "f", FLOAT, 0.1))
     new = Schema(

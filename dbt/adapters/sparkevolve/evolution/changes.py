@@ -5,7 +5,7 @@ names from the top-level column down; the element of a list is called ``element`
 ``value``, as in Iceberg's own paths. Names in a path are those of the table before the evolution.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyiceberg.types import IcebergType
 
@@ -115,17 +115,20 @@ class SetDefault:
         path: the column.
         default: its default from now on.
         old: the one before, or None.
+        name: what the column is called after the commit, if that renames it, to be said of it.
     """
 
     path: tuple[str]
     default: DefaultValue
     old: DefaultValue | None = None
+    name: str = field(default="", compare=False)
     verb = "default_set"
 
     def __str__(self) -> str:
+        column = path_text((self.name,) if self.name else self.path)
         if self.old is None:
-            return f"set default of {path_text(self.path)} to {self.default}"
-        return f"change default of {path_text(self.path)} from {self.old} to {self.default}"
+            return f"set default of {column} to {self.default}"
+        return f"change default of {column} from {self.old} to {self.default}"
 
 
 @dataclass(frozen=True)
@@ -136,15 +139,17 @@ class RemoveDefault:
         path: the column.
         old: the default that it had.
         is_warned_of: whether a warning says so, since the model has one that is skipped.
+        name: what the column is called after the commit, if that renames it, to be said of it.
     """
 
     path: tuple[str]
     old: DefaultValue
     is_warned_of: bool = False
+    name: str = field(default="", compare=False)
     verb = "default_removed"
 
     def __str__(self) -> str:
-        return f"remove default {self.old} of {path_text(self.path)}"
+        return f"remove default {self.old} of {path_text((self.name,) if self.name else self.path)}"
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,7 @@ class ColumnDefaults:
                     f"{quote(name)} keeps the default {has}, which no run of this model has set."
                 )
             return
+        renamed = name if fold(name) != fold(old.name) else ""
         if wanted.value is None and old.required:
             self.warnings.append(
                 f"{quote(name)} keeps the default {has}: the column is NOT NULL, and a writer that leaves it "
@@ -105,12 +106,12 @@ class ColumnDefaults:
         elif self.policy.keep_defaults:
             self._frozen.append(name)
         elif wanted.value is not None:
-            yield SetDefault((old.name,), wanted.value, has)
+            yield SetDefault((old.name,), wanted.value, has, renamed)
         elif has is not None:
             if wanted.is_skipped:
                 place = self._skipped[fold(name)]
                 self.reminders[place] += f" The default that it had, {has}, is removed."
-            yield RemoveDefault((old.name,), has, is_warned_of=wanted.is_skipped)
+            yield RemoveDefault((old.name,), has, is_warned_of=wanted.is_skipped, name=renamed)
 
     def of_padded(self, path: Path, name: str, old: NestedField) -> DefaultValue | None:
         """Return what is written into a column or field that the model does not return; None for NULL.
