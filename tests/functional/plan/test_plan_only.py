@@ -242,3 +242,35 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
     # The next command has files of its own.
     scenario.run(*PLAN_ONLY, "--select", "t")
     assert set(written(scenario)[0]) == {"model.case.t"}
+
+
+def test_the_plan_refuses_what_a_run_refuses_before_it_reads_a_row(scenario: Scenario) -> None:
+    """Bad rows that nobody can set aside, grants that Spark lacks, partitions that it cannot overwrite."""
+    scenario.model("select 1 as id, 'a' as p", "aside")
+    scenario.model("select 1 as id, 'a' as p", "granted")
+    scenario.run()
+    for statement in (
+        f"create table {scenario.relation('parts')} (id int, p string) using iceberg partitioned by (p) "
+        "tblproperties ('format-version' = '1', 'write.delete.mode' = 'merge-on-read')",
+        f"insert into {scenario.relation('parts')} values (1, 'a')",
+        f"alter table {scenario.relation('parts')} add partition field bucket(2, id)",
+        f"create table {scenario.relation('aside_dlt')} (x int) using iceberg",
+    ):
+        scenario.sql(statement)
+    before = [scenario.state(name) for name in ("aside", "granted", "parts")]
+
+    scenario.model("select 2 as id, 'b' as p", "aside", on_bad_rows="dead_letter")
+    scenario.model("select 2 as id, 'b' as p", "granted", grants={"select": ["somebody"]})
+    overwrite = {"incremental_strategy": "insert_overwrite", "partition_by": ["p", "bucket(2, id)"]}
+    scenario.model("select 1 as id, 'a' as p", "parts", unique_key=None, **overwrite)
+    runs = scenario.fail("--vars", "sparkevolve_plan_only: true"), scenario.fail()
+    planned, ran = ({r.node.name: str(r.message) for r in run.result.result} for run in runs)
+    letters = f"would go to {scenario.relation('aside_dlt')}, and that table has no column `messageId`"
+    for name, text in {
+        "aside": f"Bad rows of {scenario.relation('aside')} {letters} of the type string.",
+        "granted": f"The `grants` of {scenario.relation('granted')} cannot be applied: this Spark has no",
+        "parts": "The table has Iceberg's format version 1 and `write.delete.mode` = 'merge-on-read'",
+    }.items():
+        assert text in planned[name]
+        assert text in ran[name]
+    assert [scenario.state(name) for name in ("aside", "granted", "parts")] == before

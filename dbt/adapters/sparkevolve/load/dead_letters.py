@@ -105,6 +105,8 @@ class DeadLetters:
         settings: IncrementalSettings,
         others: Mapping[str, Sequence[str]],
         other_kind: str = "",
+        *,
+        is_plan: bool = False,
     ) -> None:
         """See whether a model's bad rows can be set aside, before anything of it runs.
 
@@ -113,6 +115,7 @@ class DeadLetters:
             settings: the model's.
             others: schema and name of what other nodes of the project build, by their ids.
             other_kind: what is there under the name of the table for dead letters, if it is no table.
+            is_plan: whether nothing will be loaded: nothing is removed then.
 
         Raises:
             DeadLetterTableError: they cannot.
@@ -132,6 +135,8 @@ class DeadLetters:
         if table is None:
             return
         _check_columns(table.schema(), relation, target)
+        if is_plan:
+            return
         for branch in self._catalog.base(relation, lambda: None, table).left_over:
             logger.info(f"Removing the branch {branch} of {relation}, which an earlier run left behind")
             self._drop(relation, branch)

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dbt_common.exceptions import DbtDatabaseError
-from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.clauses import DEFAULT_TABLE_PROPERTIES
 from dbt.adapters.sparkevolve.column import SparkEvolveColumn
@@ -16,6 +15,7 @@ from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.replacement import columns_without, loss_text, replaced_columns
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION
+from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of, table_facts
 from dbt.adapters.sparkevolve.load.batch_plan import conversions_of, defaults_of_new, plan_batch
@@ -26,7 +26,7 @@ from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.plan_report import changed_columns, plan_data, plan_table
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.readers import column_readers, replaced_warnings
-from dbt.adapters.sparkevolve.load.runner import refuse_unreadable
+from dbt.adapters.sparkevolve.load.strategies import refused_overwrite
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -49,25 +49,13 @@ class Preview:
         self._queries = queries
         self._node = node
 
-    def target_schema(self, target: SparkEvolveRelation) -> Schema:
-        """Return the target's schema; refuse, before anything is staged, one that cannot be loaded.
-
-        Raises:
-            NotIcebergError: the profile's catalog has no such Iceberg table.
-            EvolutionRefusedError: Spark cannot read the table, since it has no such type.
-        """
-        table = self._catalog.load(target)
-        self._node.format_version = table.metadata.format_version
-        schema = table.schema()
-        refuse_unreadable(target, schema)
-        return schema
-
     def of_none(self) -> None:
         """Let the files of the plans be this command's, though this node is not planned."""
         self._plans.add_none()
 
     def of_load(
         self,
+        base: Base,
         target: SparkEvolveRelation,
         staged: SparkEvolveRelation,
         settings: IncrementalSettings,
@@ -78,6 +66,7 @@ class Preview:
         """Return what ``LoadRunner.evolve`` would do with the same arguments.
 
         Args:
+            base: what ``LoadRunner.begin_load`` returned.
             target: the model's table.
             staged: the batch, without rows.
             settings: the model's.
@@ -91,7 +80,7 @@ class Preview:
             of these gets, by its path), ``ignored``, ``warnings`` and ``refusals`` (texts).
         """
         batch = self._catalog.staged_batch(staged)
-        table = self._catalog.load(target)
+        table = base.table
         # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
@@ -110,7 +99,11 @@ class Preview:
         told = [*shown.reminders, *([aside] if aside else []), *differences(table, settings)]
         replaces_all = settings.strategy == Strategy.FULL_REFRESH
         told += replaced_warnings(shown, unique_id, graph or {}, replaces_all_rows=replaces_all)
-        return data | {"warnings": [*data["warnings"], *told]}
+        refused = [str(refusal) for refusal in refused_overwrite(base, settings)]
+        return data | {
+            "warnings": [*data["warnings"], *told],
+            "refusals": [*refused, *data["refusals"]],
+        }
 
     def of_new_table(
         self, target: SparkEvolveRelation, sql: str, settings: IncrementalSettings

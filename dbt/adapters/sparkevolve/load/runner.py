@@ -33,7 +33,6 @@ from dbt.adapters.sparkevolve.evolution.replacement import fields_without, loss_
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
-from dbt.adapters.sparkevolve.iceberg.older_partitions import refused_partitions
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.row_counts import commits_now, commits_since, creation
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
@@ -59,7 +58,7 @@ from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
 from dbt.adapters.sparkevolve.load.results import Response
 from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.load.steps import Steps
-from dbt.adapters.sparkevolve.load.strategies import overwrites_older_partitions
+from dbt.adapters.sparkevolve.load.strategies import refused_overwrite
 from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -113,7 +112,7 @@ class LoadRunner:
             raise NotOnBranchError(
                 str(target), "the session's `spark.wap.id` keeps each statement's rows apart"
             )
-        refuse_unreadable(target, base.table.schema(), self._node.changed)
+        _refuse_unreadable(target, base.table.schema(), self._node.changed)
         if is_plan:
             return base
         end_replacement(self._catalog, target, base.table)
@@ -159,10 +158,9 @@ class LoadRunner:
             DetectionError: what was detected is not what is planned.
             CommitConflictError: other writers were faster each time.
         """
-        if overwrites_older_partitions(base, settings):
-            found = refused_partitions(base.table, settings.tblproperties)
-            if found:
-                raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
+        found = refused_overwrite(base, settings)
+        if found:
+            raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
         batch = self._catalog.staged_batch(staged, settings.bookkeeping)
         if self._node.letters is not None:
             batch.filled = self._node.letters.filled
@@ -437,9 +435,11 @@ class LoadRunner:
         settings: IncrementalSettings,
         others: Mapping[str, Sequence[str]],
         other_kind: str,
+        *,
+        is_plan: bool = False,
     ) -> None:
         """See whether bad rows can be set aside, before anything runs; see ``DeadLetters.check``."""
-        self._dead_letters.check(target, settings, others, other_kind)
+        self._dead_letters.check(target, settings, others, other_kind, is_plan=is_plan)
 
     def route(
         self,
@@ -726,7 +726,7 @@ class LoadRunner:
         return plan
 
 
-def refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequence[str] = ()) -> None:
+def _refuse_unreadable(target: SparkEvolveRelation, schema: Schema, changed: Sequence[str] = ()) -> None:
     """Refuse a table that has a column for which Spark has no type: Spark cannot even open it.
 
     Args:

@@ -15,7 +15,7 @@ from dbt.adapters.sparkevolve.evolution.projection import AsFixed, AsUuid, Keep
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base
-from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions
+from dbt.adapters.sparkevolve.iceberg.older_partitions import has_older_partitions, refused_partitions
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -160,6 +160,18 @@ def overwrites_older_partitions(base: Base, settings: IncrementalSettings) -> bo
         and partition_overwrite(settings) == "dynamic"
         and has_older_partitions(base.table, base.cut_at)
     )
+
+
+def refused_overwrite(base: Base, settings: IncrementalSettings) -> list[Refusal]:
+    """Return why a run cannot overwrite partitions beside files of an older partition spec; empty if it can.
+
+    Args:
+        base: what the run starts from.
+        settings: the model's.
+    """
+    if not overwrites_older_partitions(base, settings):
+        return []
+    return refused_partitions(base.table, settings.tblproperties)
 
 
 def _window(column: str, type_: IcebergType, settings: IncrementalSettings) -> str:

@@ -1,5 +1,5 @@
 {# See whether there can be a table for the rows of the model that cannot be placed: before anything of it runs. #}
-{% macro sparkevolve__check_dead_letters(target_relation, settings) %}
+{% macro sparkevolve__check_dead_letters(target_relation, settings, is_plan=false) %}
   {% if settings.sets_aside %}
     {% set others = {} %}
     {% for node in graph.nodes.values() if node.resource_type in ['model', 'snapshot', 'seed'] %}
@@ -17,7 +17,7 @@
     {% elif letters is not none and not letters.is_iceberg %}
       {% set other_kind = 'table of another format' %}
     {% endif %}
-    {% do adapter.load_runner().check_dead_letters(target_relation, settings, others, other_kind) %}
+    {% do adapter.load_runner().check_dead_letters(target_relation, settings, others, other_kind, is_plan=is_plan) %}
   {% endif %}
 {% endmacro %}
 

@@ -7,7 +7,9 @@
 
 {% macro sparkevolve__plan_only(target_relation, settings, full_refresh) %}
   {% do adapter.node().begin_plan(model.unique_id, sparkevolve__built_before(model.depends_on.nodes)) %}
+  {% do sparkevolve__check_dead_letters(target_relation, settings, is_plan=true) %}
   {% do sparkevolve__warn_of_settings() %}
+  {% do adapter.checks().grants(target_relation, config.get('grants')) %}
   {% do sparkevolve__run_reading_hooks(target_relation) %}
   {% set existing_relation = adapter.current_relation(target_relation) %}
   {% do sparkevolve__print_plan(
@@ -46,14 +48,13 @@
   {% if is_new %}
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
   {% else %}
-    {% set table_schema = adapter.preview().target_schema(target_relation) %}
-    {% set query = sparkevolve__model_query(target_relation, settings, table_schema) %}
+    {% set base = adapter.load_runner().begin_load(target_relation, is_plan=true) %}
+    {% set query = sparkevolve__model_query(target_relation, settings, base.table.schema()) %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
     {% set plan = adapter.preview().of_load(
-      target_relation, staged, settings, sparkevolve__column_docs(), model.unique_id, graph
+      base, target_relation, staged, settings, sparkevolve__column_docs(), model.unique_id, graph
     ) %}
-    {% set table_names = table_schema.fields | map(attribute='name') | list %}
-    {% set detected = sparkevolve__detect_schema_change(query.columns, table_names) %}
+    {% set detected = sparkevolve__detect_schema_change(query.columns, base.columns) %}
     {% do plan.refusals.extend(sparkevolve__schema_change_refusals(target_relation, detected, settings)) %}
   {% endif %}
   {% do plan.update({'built_before': sparkevolve__built_before(model.depends_on.nodes)}) %}
