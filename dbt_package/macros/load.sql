@@ -180,6 +180,9 @@
     {% for change in plan.changes if change.verb == 'widened' and ' from void to ' in change.text %}
       {% do refusals.append(sparkevolve.refuse_type_of_unknown(change.path, change.type)) %}
     {% endfor %}
+    {% for change in sparkevolve.names_of_others(table.name_mapping, plan.changes) %}
+      {% do refusals.append(sparkevolve.refuse_name_of_another(table, change)) %}
+    {% endfor %}
     {% if refusals %}
       {% do return(sparkevolve.refused_plan(refusals)) %}
     {% endif %}

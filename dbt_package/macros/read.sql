@@ -44,7 +44,7 @@
 
 
 {# What matters of a table: its `fields`, numbered, `identifiers` (ids), `partitions` (as Spark describes them), its
-   `properties` and `location`, the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`.
+   `properties` and `location`, its `name_mapping` (see `read_name_mapping`), the `refs` by name, the snapshot `base` that readers see (none in an empty table), and `base_ms`.
    The refs come first: of a column that somebody adds and fills meanwhile either the values are after the base, so that all
    begins again, or the column is among the fields. #}
 {% macro read_table(relation) %}
@@ -53,11 +53,64 @@
   {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
   {% set ddl = sparkevolve.read_ddl(sparkevolve.rows('show create table ' ~ relation)[0][0], fields) %}
   {% set main = refs.get('main', {}) %}
+  {% set mapping = none %}
+  {% if sparkevolve.name_mapping() in ddl.properties %}
+    {# JSON: not from the DDL, in which quotes are escaped and backslashes are not. #}
+    {% set mapping = sparkevolve.read_name_mapping(sparkevolve.table_properties(relation).get(sparkevolve.name_mapping())) %}
+  {% endif %}
   {% do return({
+    'name_mapping': mapping,
     'relation': relation, 'fields': fields, 'identifiers': sparkevolve.identifier_ids(fields, ddl.properties),
     'partitions': ddl.partitions, 'properties': ddl.properties, 'location': ddl.location, 'refs': refs,
     'base': main.get('snapshot'), 'base_ms': main.get('at_ms', 0)
   }) %}
+{% endmacro %}
+
+
+{# The property that says which columns are meant by the names in files without field ids. #}
+{% macro name_mapping() %}
+  {% do return('schema.name-mapping.default') %}
+{% endmacro %}
+
+
+{# The entries of such a mapping; none for a table without one, 'hidden' if it cannot be read: Spark hides a value with
+   `url`, `token`, `secret`, `password` or the like in it, and a column may be called so. #}
+{% macro read_name_mapping(text) %}
+  {% if text is none %}
+    {% do return(none) %}
+  {% endif %}
+  {% set entries = fromjson(text, 'hidden') %}
+  {% do return(entries if entries is sequence and entries is not string else 'hidden') %}
+{% endmacro %}
+
+
+{# Which added columns and fields, and which new names of a plan's changes, files without field ids may have as the name of
+   another column, each with its path: Iceberg's library would give them that name, and the other one's values with it.
+   Where the mapping is hidden, that may be any. #}
+{% macro names_of_others(mapping, changes) %}
+  {% set found = [] %}
+  {% for change in changes if mapping is not none and change.verb in ['added', 'renamed'] %}
+    {% set name = change.new_name if change.verb == 'renamed' else change.path.names[-1] %}
+    {% set level = namespace(entries=mapping, is_known=mapping != 'hidden') %}
+    {% for outer in change.path.names[:-1] if level.is_known %}
+      {% set entry = namespace(inside=[]) %}
+      {% for candidate in level.entries if outer in candidate.names %}
+        {% set entry.inside = candidate.get('fields') or [] %}
+      {% endfor %}
+      {% set level.entries = entry.inside %}
+    {% endfor %}
+    {% set others = [] %}
+    {% for candidate in level.entries if level.is_known and name | lower in candidate.names | map('lower') | list %}
+      {# A field keeps the names that it has had: a rename may go back to one of them. #}
+      {% if change.verb == 'added' or change.path.names[-1] not in candidate.names %}
+        {% do others.append(candidate) %}
+      {% endif %}
+    {% endfor %}
+    {% if others or not level.is_known %}
+      {% do found.append(change) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 

@@ -311,3 +311,25 @@
     ~ 'another name.'
   ) %}
 {% endmacro %}
+
+
+{# Only here: the adapter writes the mapping itself, in the commit that changes the schema. #}
+{% macro refuse_name_of_another(table, change) %}
+  {% set name = sparkevolve.quote(change.new_name if change.verb == 'renamed' else change.path.names[-1]) %}
+  {% set is_hidden, is_rename = table.name_mapping == 'hidden', change.verb == 'renamed' %}
+  {% do return(
+    ('`column_renames` wants ' ~ change.path.text ~ ' to become ' ~ name if is_rename
+     else 'The model returns the new column ' ~ change.path.text)
+    ~ ', and the table has the property `schema.name-mapping.default`, which says what the names in files without '
+    ~ 'field ids mean (those of `add_files` and `migrate`). '
+    ~ ('Spark hides its value, since a name in it looks like an address or a secret, so ' ~ name ~ ' may be the name of '
+       ~ 'another column there' if is_hidden else 'There ' ~ name ~ ' is the name of another column, of now or of before')
+    ~ ", and Spark's ALTER TABLE would give it to "
+    ~ ('this one' if is_rename else 'the new one') ~ ', with the values that such files have: they would be read in the '
+    ~ 'wrong column, or not at all. Rewrite the files (`CALL '
+    ~ "system.rewrite_data_files(table => '" ~ table.relation ~ "', options => "
+    ~ "map('rewrite-all', 'true'))`), then take the property away (`ALTER TABLE " ~ table.relation
+    ~ " UNSET TBLPROPERTIES ('schema.name-mapping.default')`) and run again. Or load this batch with dbt-sparkevolve "
+    ~ 'itself, which leaves names to their columns' ~ ('.' if is_hidden else ', or use another name.')
+  ) %}
+{% endmacro %}

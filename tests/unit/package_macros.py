@@ -29,6 +29,13 @@ def _refuse(text: str) -> None:
     raise CompilationError(text)
 
 
+def _from_json(text: str, default: Any = None) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return default
+
+
 class PackageMacros:
     """The macros of the package, which call each other as ``sparkevolve.<name>(…)``.
 
@@ -41,6 +48,7 @@ class PackageMacros:
             "return": _return,
             "modules": SimpleNamespace(re=re),
             "tojson": json.dumps,
+            "fromjson": _from_json,
             "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
             "sparkevolve": self,
             **(context or {}),

@@ -1,5 +1,6 @@
 """What the package reads of a table, from Spark's texts, and how it tells that a load is what was sent."""
 
+import json
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -313,3 +314,48 @@ def test_what_was_published_is_looked_for(base: str | None, history: list[str], 
     with pytest.raises(CompilationError, match=said):
         macros.check_published(loaded, "3", seen)
     assert dropped == ["drop table if exists db.s purge"]
+
+
+def entry(number: int, *called: str, inside: tuple[Any, ...] = ()) -> dict[str, Any]:
+    return {"field-id": number, "names": list(called), **({"fields": list(inside)} if inside else {})}
+
+
+MAPPING = json.dumps(
+    [
+        entry(1, "id"),
+        entry(2, "a", "a2"),
+        entry(3, "l", inside=(entry(5, "element", inside=(entry(6, "m"),)),)),
+        {"field-id": 4, "names": []},
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("change", "is_taken"),
+    [
+        ({"verb": "added", "path": ["a"]}, True),
+        ({"verb": "added", "path": ["A2"]}, True),
+        ({"verb": "added", "path": ["b"]}, False),
+        ({"verb": "added", "path": ["m"]}, False),
+        ({"verb": "added", "path": ["l", "element", "m"]}, True),
+        ({"verb": "added", "path": ["l", "element", "id"]}, False),
+        ({"verb": "added", "path": ["s", "element", "m"]}, False),
+        ({"verb": "renamed", "path": ["id"], "new_name": "a"}, True),
+        ({"verb": "renamed", "path": ["a2"], "new_name": "A"}, False),
+        ({"verb": "renamed", "path": ["a"], "new_name": "c"}, False),
+        ({"verb": "widened", "path": ["a"]}, False),
+    ],
+)
+def test_names_that_files_without_ids_have_for_another_column(change: dict[str, Any], is_taken: bool) -> None:
+    change = {**change, "path": PURE.path_of(change["path"])}
+    names = PURE.names_of_others(PURE.read_name_mapping(MAPPING), [change])
+    assert names == ([change] if is_taken else [])
+    assert PURE.names_of_others(PURE.read_name_mapping(None), [change]) == []
+
+
+@pytest.mark.parametrize("text", ["*********(redacted)", "", "7", '"a"'])
+def test_any_name_may_be_taken_where_the_mapping_is_hidden(text: str) -> None:
+    mapping = PURE.read_name_mapping(text)
+    change = {"verb": "added", "path": PURE.path_of(["a"])}
+    described = {"verb": "described", "path": PURE.path_of(["a"])}
+    assert PURE.names_of_others(mapping, [change, described]) == [change]
