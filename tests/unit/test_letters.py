@@ -192,7 +192,9 @@ def test_an_id_or_a_reason_breaks_no_line() -> None:
 
 def test_a_name_in_another_catalog_is_another_one() -> None:
     told: list[dict[str, list[str]]] = []
-    runner = SimpleNamespace(check_dead_letters=lambda target, settings, others, kind: told.append(others))
+    runner = SimpleNamespace(
+        check_dead_letters=lambda target, settings, others, kind, is_plan: told.append(others)
+    )
     nodes = {
         f"model.shop.{database}": {
             "unique_id": f"model.shop.{database}",
