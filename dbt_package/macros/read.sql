@@ -52,6 +52,9 @@
   {% set refs = sparkevolve.read_refs(relation) %}
   {% set fields = sparkevolve.numbered(sparkevolve.query_fields(relation, 'select * from ' ~ relation)) %}
   {% set ddl = sparkevolve.read_ddl(sparkevolve.rows('show create table ' ~ relation)[0][0], fields) %}
+  {# Spark 3.5 shows only the last of several buckets there. DESCRIBE has each, and is asked only where there is one. #}
+  {% set partitions = ddl.partitions if not ddl.has_buckets
+    else sparkevolve.described_partitions(sparkevolve.rows('describe table ' ~ relation)) %}
   {% set main = refs.get('main', {}) %}
   {% set mapping = none %}
   {% if sparkevolve.name_mapping() in ddl.properties %}
@@ -61,7 +64,7 @@
   {% do return({
     'name_mapping': mapping,
     'relation': relation, 'fields': fields, 'identifiers': sparkevolve.identifier_ids(fields, ddl.properties),
-    'partitions': ddl.partitions, 'properties': ddl.properties, 'location': ddl.location, 'refs': refs,
+    'partitions': partitions, 'properties': ddl.properties, 'location': ddl.location, 'refs': refs,
     'base': main.get('snapshot'), 'base_ms': main.get('at_ms', 0)
   }) %}
 {% endmacro %}
@@ -155,7 +158,22 @@
 {% endmacro %}
 
 
-{# Read the text of SHOW CREATE TABLE: mark the fields that are NOT NULL, and return `partitions`, `properties` and `location`.
+{# What a table is partitioned by, from the rows of a DESCRIBE TABLE. A column may be called as one of them, but has a type. #}
+{% macro described_partitions(rows) %}
+  {% set read = namespace(is_below=false, terms=[]) %}
+  {% for row in rows %}
+    {% if row[0] == '# Partitioning' and not row[1] %}
+      {% set read.is_below = true %}
+    {% elif read.is_below and modules.re.match('Part [0-9]+$', row[0] or '') %}
+      {% do read.terms.append(row[1]) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(read.terms) %}
+{% endmacro %}
+
+
+{# Read the text of SHOW CREATE TABLE: mark the fields that are NOT NULL, and return `partitions`, but for buckets that it has
+   as a clause of their own (`has_buckets`), `properties` and `location`.
 
    Names and types are known already, so that the text is only gone along: whatever stands in a description is passed
    over. Where it cannot be gone along any further, a column counts as optional; a NULL is then Spark's to refuse. #}
@@ -185,14 +203,11 @@
   {% if partitioned %}
     {% do partitions.extend(sparkevolve.split_terms(partitioned.group(1)) | map("trim")) %}
   {% endif %}
-  {% set clustered = modules.re.search('\nCLUSTERED BY \\(([^\n]*)\\)\nINTO ([0-9]+) BUCKETS', tail) %}
-  {% if clustered %}
-    {% do partitions.append('bucket(' ~ clustered.group(2) ~ ', ' ~ clustered.group(1) ~ ')') %}
-  {% endif %}
   {% set location = modules.re.search("\nLOCATION '([^\n]*)'\n", tail) %}
   {% do return({
     'partitions': partitions, 'properties': properties, 'location': location.group(1) if location and not at.is_lost else none,
-    'is_lost': at.is_lost
+    'is_lost': at.is_lost,
+    'has_buckets': modules.re.search('\nCLUSTERED BY \\([^\n]*\\)\nINTO [0-9]+ BUCKETS', tail) is not none
   }) %}
 {% endmacro %}
 

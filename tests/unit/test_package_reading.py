@@ -81,13 +81,63 @@ def test_the_ddl_tells_what_is_not_null_and_how_the_table_is_partitioned() -> No
     listed = fields()
     ddl = PURE.read_ddl(DDL, listed)
     assert required(listed) == ["id", "a b.c/x", "a b.c/y z/element/q"]
-    assert ddl["partitions"] == ["days(ts)", "truncate(4, `a,b`)", "bucket(16, id)"]
+    assert ddl["partitions"] == ["days(ts)", "truncate(4, `a,b`)"]
+    assert ddl["has_buckets"] is True
+    assert PURE.read_ddl(DDL.replace("CLUSTERED", "CLUSTER"), fields())["has_buckets"] is False
     assert ddl["properties"]["format-version"] == "2"
     assert (ddl["location"], ddl["is_lost"]) == ("file:///x", False)
     ids = PURE.identifier_ids(listed, ddl["properties"])
     assert ids == [listed[0]["id"], listed[1]["type"]["fields"][0]["id"]]
     listed[0]["name"] = "k, 2"
     assert PURE.identifier_ids(listed, {"identifier-fields": "[k, 2]"}) == [listed[0]["id"]]
+
+
+# As Spark 3.5 writes it of a table that is partitioned as below: of two buckets the first one is missing.
+DDL_OF_BUCKETS = """CREATE TABLE lake.db.t (
+  id INT NOT NULL,
+  `# Partitioning` TIMESTAMP,
+  `Part 9` STRING COMMENT 'Part 9')
+USING iceberg
+PARTITIONED BY (days(`# Partitioning`))
+CLUSTERED BY (Part 9)
+INTO 2 BUCKETS
+LOCATION 'file:///x'
+"""
+DESCRIBED = [
+    ("id", "int", None),
+    ("# Partitioning", "timestamp", None),
+    ("Part 9", "string", "Part 9"),
+    ("", "", ""),
+    ("# Partitioning", "", ""),
+    ("Part 0", "bucket(4, id)", ""),
+    ("Part 1", "days(`# Partitioning`)", ""),
+    ("Part 2", "bucket(2, `Part 9`)", ""),
+]
+
+
+# dbt makes NULL of a text that is empty.
+@pytest.mark.parametrize("empty", ["", None])
+def test_of_several_buckets_each_is_read(empty: str | None) -> None:
+    asked: list[str] = []
+
+    def rows(sql: str) -> list[tuple[str | None, ...]]:
+        asked.append(sql)
+        if sql.startswith("describe query"):
+            return DESCRIBED[:3]
+        if sql.startswith("show create table"):
+            return [(DDL_OF_BUCKETS,)]
+        if sql == "describe table db.t":
+            return [tuple(text or empty for text in row) for row in DESCRIBED]
+        return [("main", "BRANCH", "1", "0", "lake")]
+
+    macros = PackageMacros({"statement": lambda name, caller: ""})
+    vars(macros)["rows"] = rows
+    table = macros.read_table("db.t")
+    assert table["partitions"] == ["bucket(4, id)", "days(`# Partitioning`)", "bucket(2, `Part 9`)"]
+    assert PURE.partition_sources(table) == [field["id"] for field in table["fields"]]
+    wanted = PURE.parse_partitions(["bucket(4, id)", "day(`# Partitioning`)", "bucket(2, `part 9`)"])
+    assert PURE.same_partitions(wanted, PURE.parse_partitions(table["partitions"]), {})
+    assert len(asked) == 4
 
 
 @pytest.mark.parametrize("asked_before", range(4))

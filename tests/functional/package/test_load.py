@@ -116,6 +116,34 @@ def test_a_refused_batch_leaves_the_table_alone(
     assert odd.tables() == ["t"]
 
 
+def test_each_of_several_buckets_counts(project: Scenario) -> None:
+    """Spark 3.5 shows only the last one where the package looks first."""
+    project.sql(f"create schema if not exists lake.{project.schema}")
+    config = {**ADDS, "incremental_strategy": "insert_overwrite", "unique_key": None}
+    two = ["bucket(4, id)", "bucket(2, `a.b`)", "kind"]
+    rows = "select {0} as id, {0} as `a.b`, 'k' as kind"
+    query = " union all ".join(rows.format(number) for number in (1, 2, 3))
+    project.model(query, "buckets", **config, partition_by=two)
+    project.run("--select", "buckets")
+    project.model(f"{rows.format(1)}, 9 as x", "buckets", **config, partition_by=two)
+    run = project.run("--select", "buckets")
+    assert "is partitioned by" not in run.log
+    # 1 and 2 are in one bucket by `id`, and by `a.b`; 3 is in another.
+    after = [(1, 1, "k", 9), (3, 3, "k", None)]
+    assert project.rows("buckets") == after
+    project.model(f"{rows.format(1)}, 9 as x", "buckets", **config, partition_by=two[1:])
+    assert (
+        "The model is partitioned by bucket(2, a.b), kind and the table by bucket(4, id), bucket(2, a.b), "
+        "kind: "
+    ) in project.fail("--select", "buckets").message
+    project.model("select 1 as `a.b`, 'k' as kind, 9 as x", "buckets", **config, partition_by=two)
+    assert (
+        "The table is partitioned by `id`, which the model no longer returns"
+        in project.fail("--select", "buckets").message
+    )
+    assert project.rows("buckets") == after
+
+
 def test_a_plan_says_what_a_run_would_do(odd: Scenario) -> None:
     before = odd.state()
     odd.model(f"select id, `NOT NULL`, 1 as extra from ({ALL})", **ADDS)
