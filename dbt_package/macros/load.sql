@@ -440,6 +440,7 @@
   {% for attempt in range(settings.commit_retries + 3) if not run.done %}
     {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
     {% set table = sparkevolve.read_table(target) %}
+    {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
     {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
     {% do sparkevolve.check_session(table, settings, on_branch) %}
     {% do sparkevolve.check_table(table, settings, on_branch) %}

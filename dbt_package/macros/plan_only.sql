@@ -38,6 +38,7 @@
 
 {% macro plan_of_load(target, settings) %}
   {% set table = sparkevolve.read_table(target) %}
+  {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
   {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
   {% set plan = sparkevolve.refused_plan(query.refusals) %}
   {% if not query.refusals %}

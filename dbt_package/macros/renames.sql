@@ -1,6 +1,22 @@
 {# Which fields of a table a model's `column_renames` are about, and whether they can be renamed. #}
 
 
+{# The `column_renames` of a model, and what an earlier run of it has begun and not ended: a field that was to be spelled in
+   another case has the name between, see `rename_statements`. #}
+{% macro renames_to_end(renames, fields) %}
+  {% set found = {} %}
+  {% for old_path, new_name in renames.items() %}
+    {% do found.update({old_path: new_name}) %}
+    {% set path = old_path | string %}
+    {% set between = sparkevolve.name_between(path[:-1]) ~ '`' if path[-1:] == '`' else sparkevolve.name_between(path) %}
+    {% if sparkevolve.locate(fields, sparkevolve.rename_steps(between)) is not none %}
+      {% do found.update({between: new_name}) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {# Return the new name by field id, `found`, and the `refusals` of renames that cannot be made. A key is a column's name,
    or the dotted path of a nested field; a name that has dots itself is taken for a column first, and in backticks it is
    one name. A rename that was made in an earlier run has nothing to do.

@@ -303,26 +303,37 @@
 {% endmacro %}
 
 
-{# Outer fields first; a rename whose new name another field still has waits for that one. #}
+{# Outer fields first; a rename whose new name another field still has, in any case, waits for that one. Where only the case
+   becomes another, Spark finds the new name taken by the field itself: it goes by a name between. A run that ends there is
+   taken up by the next one, see `renames_to_end`. #}
 {% macro rename_statements(alter, renames) %}
   {% set statements = [] %}
   {% set run = namespace(waiting=renames) %}
   {% for _ in renames %}
-    {% set taken = [] %}
-    {% for rename in run.waiting %}
-      {% do taken.append(sparkevolve.inside(rename.parent, rename.path.names[-1]).text) %}
-    {% endfor %}
     {% set ready = namespace(first=none) %}
-    {% for rename in run.waiting %}
-      {% if ready.first is none and sparkevolve.inside(rename.parent, rename.new_name).text not in taken %}
+    {% for rename in run.waiting if ready.first is none %}
+      {% set name = sparkevolve.inside(rename.parent, rename.new_name).text | lower %}
+      {% set is_taken = namespace(by=none) %}
+      {% for other in run.waiting if other.path.text != rename.path.text %}
+        {% if sparkevolve.inside(other.parent, other.path.names[-1]).text | lower == name %}
+          {% set is_taken.by = other %}
+        {% endif %}
+      {% endfor %}
+      {% if is_taken.by is none %}
         {% set ready.first = rename %}
       {% endif %}
     {% endfor %}
     {% set chosen = ready.first if ready.first is not none else run.waiting[0] %}
-    {% do statements.append(
-      alter ~ ' RENAME COLUMN ' ~ sparkevolve.inside(chosen.parent, chosen.path.names[-1]).text ~ ' TO '
-      ~ sparkevolve.quote(chosen.new_name)
-    ) %}
+    {% set names = [chosen.path.names[-1], chosen.new_name] %}
+    {% if names[0] | lower == names[1] | lower %}
+      {% do names.insert(1, sparkevolve.name_between(names[0])) %}
+    {% endif %}
+    {% for name in names[1:] %}
+      {% do statements.append(
+        alter ~ ' RENAME COLUMN ' ~ sparkevolve.inside(chosen.parent, names[loop.index0]).text ~ ' TO '
+        ~ sparkevolve.quote(name)
+      ) %}
+    {% endfor %}
     {% set left = [] %}
     {% for rename in run.waiting %}
       {% if rename.path.text != chosen.path.text %}
@@ -332,4 +343,10 @@
     {% set run.waiting = left %}
   {% endfor %}
   {% do return(statements) %}
+{% endmacro %}
+
+
+{# What a field is called while only the case of its name is changed. #}
+{% macro name_between(name) %}
+  {% do return(name ~ '__sparkevolve_rename') %}
 {% endmacro %}

@@ -207,6 +207,53 @@ def test_each_other_change_is_a_statement_and_renames_are_first() -> None:
     ]
 
 
+def test_a_name_of_which_only_the_case_changes_goes_by_another_one() -> None:
+    """Spark finds the new name taken by the field itself."""
+    table = columns("qty int, a`b int, s", s=struct(10, x=INT, y=INT))
+    batch = columns("Qty int, A`B int, S", S=struct(10, X=INT, y=INT))
+    renames = {"qty": "Qty", "`a``b`": "A`B", "s": "S", "s.x": "X"}
+    assert changes(table, batch, renames=renames) == [
+        "ALTER TABLE db.t RENAME COLUMN `qty` TO `qty__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
+        "ALTER TABLE db.t RENAME COLUMN `a``b` TO `a``b__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
+        "ALTER TABLE db.t RENAME COLUMN `s` TO `s__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `s__sparkevolve_rename` TO `S`",
+        "ALTER TABLE db.t RENAME COLUMN `S`.`x` TO `x__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `S`.`x__sparkevolve_rename` TO `X`",
+    ]
+
+
+def test_a_name_that_another_leaves_is_free_only_then_in_any_case() -> None:
+    table, batch = columns("a int, b int"), columns("B int, c int")
+    assert changes(table, batch, renames={"a": "B", "b": "c"}) == [
+        "ALTER TABLE db.t RENAME COLUMN `b` TO `c`",
+        "ALTER TABLE db.t RENAME COLUMN `a` TO `B`",
+    ]
+
+
+def test_a_change_of_case_that_ended_half_way_is_taken_up() -> None:
+    table = columns(
+        "qty__sparkevolve_rename int, a`b__sparkevolve_rename int, c int, x.y__sparkevolve_rename int, s",
+        s=struct(10, x__sparkevolve_rename=INT),
+    )
+    renames = {"qty": "Qty", "`a``b`": "A`B", "c": "C", "x.y": "X.Y", "s.x": "X"}
+    ended = PURE.renames_to_end(renames, as_macros_see(table.fields))
+    assert list(ended) == [
+        *("qty", "qty__sparkevolve_rename", "`a``b`", "`a``b__sparkevolve_rename`", "c"),
+        *("x.y", "x.y__sparkevolve_rename", "s.x", "s.x__sparkevolve_rename"),
+    ]
+    batch = columns("Qty int, A`B int, c int, X.Y int, s", s=struct(10, X=INT))
+    assert changes(table, batch, renames=ended) == [
+        "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
+        "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
+        "ALTER TABLE db.t RENAME COLUMN `c` TO `c__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `c__sparkevolve_rename` TO `C`",
+        "ALTER TABLE db.t RENAME COLUMN `x.y__sparkevolve_rename` TO `X.Y`",
+        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
+    ]
+
+
 @pytest.fixture(scope="module")
 def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     """A catalog in memory."""

@@ -42,6 +42,27 @@ def test_renames_that_end_half_way_are_taken_up(project: Scenario, monkeypatch: 
     assert project.field_ids("renamed")["c"] == ids["b"]
 
 
+def test_the_case_of_a_name_is_changed(project: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which Spark refuses in one statement, as a name that is taken."""
+    project.model("select 1 as id, 'a' as qty, named_struct('x', 1) as st", "cased", **ADDS)
+    project.run("--select", "cased")
+    ids = project.field_ids("cased")
+    nested = project.table("cased").schema().find_field("st.x").field_id
+    config = {**ADDS, "column_renames": {"qty": "Qty", "st.x": "X"}}
+    project.model("select 2 as id, 'b' as Qty, named_struct('X', 2) as st", "cased", **config)
+    # Half-way in the second of them.
+    with monkeypatch.context() as patched:
+        ends_at(patched, "TO `X`")
+        assert "the server is gone" in project.fail("--select", "cased").message
+    assert project.columns("cased") == ["id", "Qty", "st"]
+    for _ in range(2):
+        project.run("--select", "cased")
+        assert project.columns("cased") == ["id", "Qty", "st"]
+        assert project.rows("cased") == [(1, "a", {"X": 1}), (2, "b", {"X": 2})]
+    assert list(project.field_ids("cased").values()) == list(ids.values())
+    assert project.table("cased").schema().find_field("st.X").field_id == nested
+
+
 @pytest.mark.parametrize("kind", ["keep", "replace"])
 def test_a_full_refresh_that_ends_half_way_leaves_the_rows(
     project: Scenario, monkeypatch: pytest.MonkeyPatch, kind: str
