@@ -1,10 +1,16 @@
 {# Load a batch into the table that is there: stage, plan, evolve, load on a branch, verify, publish. #}
 
 
-{# The model's query without the semicolon that it may end in. #}
+{# The model's query without the semicolon and the comments at its end, so that SQL can follow it. #}
 {% macro compiled_query() %}
-  {% set sql = compiled_code | trim %}
-  {% do return(sql[:-1] | trim if sql[-1:] == ';' else sql) %}
+  {% set found = sparkevolve.split_statements(compiled_code) %}
+  {% if found | length > 1 %}
+    {% do exceptions.raise_compiler_error(
+      'The SQL is ' ~ found | length ~ ' statements with semicolons between them, and it has to be one query: put '
+      ~ 'what is to run before or after it into pre-hooks and post-hooks.'
+    ) %}
+  {% endif %}
+  {% do return(found[0] if found else compiled_code) %}
 {% endmacro %}
 
 

@@ -2,59 +2,6 @@
    with a test of equality. #}
 
 
-{# The tokens of a SQL text as Spark sees them, each as [kind, text], without space and comments. Kinds are `quoted`, `end` (a
-   semicolon), `word` (numbers too) and `other`: one character, or a comment that is not closed. #}
-{% macro sql_tokens(sql) %}
-  {% set found, read = [], namespace(rest=sql) %}
-  {% for _ in range(sql | length) if read.rest != '' %}
-    {% set space = modules.re.match('\\s+|--(?:\\\\\n|[^\r\n])*', read.rest) %}
-    {% set quoted = modules.re.match(
-      "[rR](?:'[^']*'|\"[^\"]*\")|'(?:[^'\\\\]|\\\\(?:.|\n))*'|\"(?:[^\"\\\\]|\\\\(?:.|\n))*\"|`(?:[^`]|``)*`", read.rest
-    ) %}
-    {% set word = modules.re.match('\\w+', read.rest) %}
-    {% if space %}
-      {% set read.length = space.group(0) | length %}
-    {% elif quoted %}
-      {% do found.append(['quoted', quoted.group(0)]) %}
-      {% set read.length = quoted.group(0) | length %}
-    {% elif read.rest[:2] == '/*' and read.rest[2:3] != '+' %}
-      {% set read.length = sparkevolve.block_comment_length(read.rest) %}
-      {% if read.length == 0 %}
-        {% do found.append(['other', read.rest]) %}
-        {% set read.length = read.rest | length %}
-      {% endif %}
-    {% elif word %}
-      {% do found.append(['word', word.group(0)]) %}
-      {% set read.length = word.group(0) | length %}
-    {% else %}
-      {% do found.append(['end' if read.rest[0] == ';' else 'other', read.rest[0]]) %}
-      {% set read.length = 1 %}
-    {% endif %}
-    {% set read.rest = read.rest[read.length:] %}
-  {% endfor %}
-  {% do return(found) %}
-{% endmacro %}
-
-
-{# How long the block comment is that a text begins with; 0 if it does not end. Another one in it nests; a hint in it does
-   not, and ends both. #}
-{% macro block_comment_length(sql) %}
-  {% set read = namespace(rest=sql, depth=0, length=0) %}
-  {% for _ in range(sql | length) %}
-    {% set edge = modules.re.match('((?:.|\n)*?)(/\\*\\+|/\\*|\\*/)', read.rest) %}
-    {% if not edge %}
-      {% do return(0) %}
-    {% endif %}
-    {% set read.depth = read.depth + {'/*+': 0, '/*': 1, '*/': -1}[edge.group(2)] %}
-    {% set read.length = read.length + edge.group(0) | length %}
-    {% set read.rest = read.rest[edge.group(0) | length:] %}
-    {% if read.depth == 0 %}
-      {% do return(read.length) %}
-    {% endif %}
-  {% endfor %}
-{% endmacro %}
-
-
 {# Each place in which a condition names a column of the table, or a field in one: its folded `path`, and what is `asked` of
    it, `null` or `not null`, where the text asks only whether it is. What stands behind the alias of the batch is none, nor
    are strings, comments, functions, types and the units of intervals. A name without an alias counts as one of the table; an

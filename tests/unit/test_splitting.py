@@ -1,8 +1,14 @@
 """Where statements begin and end."""
 
 import pytest
+from dbt_common.exceptions import CompilationError
+from hypothesis import event, given
+from hypothesis import strategies as st
 
+from dbt.adapters.sparkevolve.errors import SeveralStatementsError
 from dbt.adapters.sparkevolve.sql.splitting import first_word, reads_only, split_statements
+from tests.unit.package_macros import PURE, PackageMacros
+from tests.unit.strategies import rule
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,59 @@ from dbt.adapters.sparkevolve.sql.splitting import first_word, reads_only, split
 )
 def test_statements_end_at_semicolons_that_spark_sees(sql: str, statements: list[str]) -> None:
     assert split_statements(sql) == statements
+    assert PURE.split_statements(sql) == statements
+
+
+PIECES = (
+    *(
+        "'",
+        '"',
+        "`",
+        ";",
+        "--",
+        "/*",
+        "*/",
+        "/*+",
+        "\\",
+        "\n",
+        "\r",
+        "\r\n",
+        " ",
+        "\t",
+        "\u00a0",
+        "r'",
+        'R"',
+        "ar'",
+    ),
+    *("/", "*", "-", "+", "select", "1", "é", "(", ")", "''", "``", "\\\n"),
+)
+
+
+@rule
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_the_package_sees_the_same_statements(sql: str) -> None:
+    found = split_statements(sql)
+    event(f"{min(len(found), 3)} statements")
+    assert PURE.split_statements(sql) == found
+
+
+def test_a_long_model_is_one_statement_for_the_package() -> None:
+    """Jinja takes no step more than a hundred thousand times, if it is told to count."""
+    sql = f"-- {'x' * 101_000}\nselect /* {'y ' * 51_000} */ '{'z;' * 51_000}' as id, {'1 + ' * 30_000} 1"
+    assert PURE.split_statements(f"/* {'; ' * 51_000} */ {sql}; -- end") == [sql.partition("\n")[2]]
+    assert len(PURE.sql_tokens(f"/* {'x' * 101_000} */ x = 1")) == 3
+
+
+def test_a_model_of_the_package_is_one_query() -> None:
+    def query(sql: str) -> str:
+        return str(PackageMacros({"compiled_code": sql}).compiled_query())
+
+    for end in ("", ";", ";;", "; -- the end", ";\n/* end */ ;\n", " -- C:\\", "\n-- C:\\\n"):
+        assert query(f"\n-- of what\nselect 1 as id{end}") == "select 1 as id"
+    assert query(" -- nothing") == " -- nothing"
+    with pytest.raises(CompilationError) as refused:
+        query("select 1; select 2; -- end")
+    assert SeveralStatementsError(2).msg in str(refused.value)
 
 
 @pytest.mark.parametrize(

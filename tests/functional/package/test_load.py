@@ -116,8 +116,24 @@ def test_a_refused_batch_leaves_the_table_alone(
     assert odd.tables() == ["t"]
 
 
-def test_each_of_several_buckets_counts(project: Scenario) -> None:
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_what_a_query_ends_with_is_cut_off(package_factory: Callable[..., Scenario], publish: str) -> None:
+    project = package_factory()
+    name = f"ends_{publish}"
+    for number, end in enumerate((";", "; -- the end", ";\n/* end; */", ";;", " -- C:\\", "; -- C:\\\n"), 1):
+        project.model(f"-- first; it's\nselect {number} as id{end}", name, publish=publish, unique_key=None)
+        project.run("--select", name)
+        assert project.rows(name) == [(found,) for found in range(1, number + 1)]
+    project.model("select 1 as id; select 2 as id", name, publish=publish)
+    assert (
+        "The SQL is 2 statements with semicolons between them, and it has to be one query: put what "
+        "is to run before or after it into pre-hooks and post-hooks."
+    ) in project.fail("--select", name).message
+
+
+def test_each_of_several_buckets_counts(package_factory: Callable[..., Scenario]) -> None:
     """Spark 3.5 shows only the last one where the package looks first."""
+    project = package_factory()
     project.sql(f"create schema if not exists lake.{project.schema}")
     config = {**ADDS, "incremental_strategy": "insert_overwrite", "unique_key": None}
     two = ["bucket(4, id)", "bucket(2, `a.b`)", "kind"]
