@@ -4,9 +4,20 @@ from collections.abc import Iterable, Sequence
 
 from pyiceberg.types import IcebergType
 
-from dbt.adapters.sparkevolve.evolution.names import Path, config_name, config_path, path_text, quote, unquote
+from dbt.adapters.sparkevolve.evolution.names import (
+    Path,
+    config_name,
+    config_path,
+    path_text,
+    quote,
+    string_literal,
+    unquote,
+)
 from dbt.adapters.sparkevolve.evolution.paths import Obstacle
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, first_obstacle, listed
+
+# How many paths of files a message has; they are long.
+_MOST_PATHS = 3
 
 
 def which(column: str, candidates: Sequence[str]) -> Refusal:
@@ -177,4 +188,36 @@ def format_v3(path: Path) -> Refusal:
         reason="The table has Iceberg's format version 3, to which PyIceberg cannot commit, and over Thrift "
         "no statement of Spark can give a column an old id.",
         remedy=f"Restore {path_text(path)} with `method: session`, or through a REST catalog.",
+    )
+
+
+def orc_files(
+    path: Path, relation: str, tables: Sequence[str], files: str, column: str, *, only: Sequence[str]
+) -> Refusal:
+    """A field with a default for older rows, of which an ORC file would be asked.
+
+    Args:
+        path: the field.
+        relation: the rendered name of the table.
+        tables: the names of its branches that have such files, the main one first.
+        files: how many these are.
+        column: a column of the table.
+        only: the paths of these, if there are ORC files with values of the field beside them.
+    """
+    others = ""
+    if only:
+        paths = [string_literal(file) for file in only[:_MOST_PATHS]]
+        condition = f"_file IN ({', '.join(paths)}{', …' if len(only) > _MOST_PATHS else ''})"
+        others = " Other ORC files have values of it, which a rewrite would lose: name none of these."
+    else:
+        condition = "_file LIKE '%.orc'"
+    updates = [f"UPDATE {t} SET {quote(column)} = {quote(column)} WHERE {condition}" for t in tables]
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"{path_text(path)} was added with a default for older rows, and {files} "
+        f"{'were' if not files.startswith('1 row ') else 'was'} written without it. Iceberg's Java library "
+        "cannot read a default for an ORC file: with it, every query of it would fail.",
+        remedy=f"Have them written as Parquet first: ALTER TABLE {relation} SET TBLPROPERTIES "
+        "('write.format.default' = 'parquet', 'write.update.mode' = 'copy-on-write'), then "
+        f"{' and '.join(updates)}.{others} Then call this again, and set the mode back.",
     )

@@ -1,9 +1,9 @@
 """What planning needs to know of a table beside its schema."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from pyiceberg.manifest import FileFormat, ManifestContent
+from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -49,14 +49,13 @@ def plan_of(table: Table, decide: Callable[[Schema, TableFacts], EvolutionPlan])
     facts = table_facts(table)
     plan = decide(table.schema(), facts)
     fills = any(isinstance(change, AddColumn) and change.default is not None for change in plan.changes)
-    if fills and _has_orc_files(table):
+    if fills and next(orc_files(table, {ref.snapshot_id for ref in table.metadata.refs.values()}), None):
         return decide(table.schema(), replace(facts, fills_older_rows=False))
     return plan
 
 
-def _has_orc_files(table: Table) -> bool:
-    """Tell whether a reader of the table's current schema, on any branch, reads an ORC file."""
-    heads = {ref.snapshot_id for ref in table.metadata.refs.values()}
+def orc_files(table: Table, heads: Iterable[int]) -> Iterator[ManifestEntry]:
+    """Yield the entries of the ORC files that a reader of these snapshots reads."""
     snapshots = (table.snapshot_by_id(snapshot_id) for snapshot_id in heads)
     manifests = {
         manifest.manifest_path: manifest
@@ -65,11 +64,10 @@ def _has_orc_files(table: Table) -> bool:
         for manifest in snapshot.manifests(table.io)
         if manifest.content == ManifestContent.DATA
     }
-    return any(
-        entry.data_file.file_format == FileFormat.ORC
-        for manifest in manifests.values()
-        for entry in manifest.fetch_manifest_entry(table.io)
-    )
+    for manifest in manifests.values():
+        for entry in manifest.fetch_manifest_entry(table.io):
+            if entry.data_file.file_format == FileFormat.ORC:
+                yield entry
 
 
 def _taken_names(table: Table) -> tuple[TakenName, ...]:

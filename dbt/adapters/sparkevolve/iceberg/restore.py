@@ -8,6 +8,7 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.update import (
     AddSchemaUpdate,
     RemovePropertiesUpdate,
@@ -22,14 +23,14 @@ from dbt.adapters.sparkevolve.errors import RestoreRefusedError, SchemaCommitErr
 from dbt.adapters.sparkevolve.evolution import backfills, record, restore_refusals
 from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.names import path_text, quote
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restore, restore_command
 from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.deleted_rows import deleted_rows
-from dbt.adapters.sparkevolve.iceberg.facts import partition_names
+from dbt.adapters.sparkevolve.iceberg.facts import orc_files, partition_names
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_history import since
@@ -192,6 +193,8 @@ def restore_column(
         )
         if not isinstance(change, Refusal) and not is_atomic(table):
             change = restore_refusals.format_v3(change.path)
+        if not isinstance(change, Refusal):
+            change = _unreadable(str(relation), table, change) or change
         if isinstance(change, Refusal):
             raise RestoreRefusedError(str(relation), change)
         found = _planned(str(relation), table, change)
@@ -267,6 +270,45 @@ def _written(table: Table, field_id: int, all_ids: Collection[int]) -> Mapping[s
             rows, is_exact = deleted.rows_left(entry)
             counts[kind] = counts[kind].and_one(rows, is_exact=is_exact)
     return counts
+
+
+def _unreadable(relation: str, table: Table, change: RestoreField) -> Refusal | None:
+    """Return why the field cannot come back if its default for older rows were asked of an ORC file.
+
+    Iceberg's Java library cannot read one that lacks it: every query of the field would fail. To leave the
+    default out would change what older rows have had in the field, which no commit may.
+    """
+    fields = [change.field, *(f for _, f in fields_within(change.field.field_type))]
+    defaults = {f.field_id for f in fields if f.initial_default is not None}
+    if not defaults:
+        return None
+    lacking: dict[str, dict[str, int]] = {}
+    others = False
+    for branch, ref in table.metadata.refs.items():
+        # A tag is read under the schema that its snapshot was made with.
+        if ref.snapshot_ref_type != SnapshotRefType.BRANCH:
+            continue
+        for entry in orc_files(table, [ref.snapshot_id]):
+            file = entry.data_file
+            named = {*(file.value_counts or {}), *(file.column_sizes or {})}
+            if all(i in named or _had(table, entry.snapshot_id, i) for i in defaults):
+                others = True
+            else:
+                lacking.setdefault(branch, {})[file.file_path] = file.record_count
+    if not lacking:
+        return None
+    counts = {path: rows for files in lacking.values() for path, rows in files.items()}
+    return restore_refusals.orc_files(
+        change.path,
+        relation,
+        [
+            relation if branch == MAIN_BRANCH else f"{relation}.{quote(f'branch_{branch}')}"
+            for branch in sorted(lacking, key=lambda branch: (branch != MAIN_BRANCH, branch))
+        ],
+        f"{counted(sum(counts.values()), 'row')} in {counted(len(counts), 'ORC file')}",
+        table.schema().fields[0].name,
+        only=sorted(counts) if others else (),
+    )
 
 
 def _had(table: Table, snapshot_id: int | None, field_id: int) -> bool | None:
