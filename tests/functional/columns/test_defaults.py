@@ -1,5 +1,6 @@
 """Defaults of columns, as metadata of a table of format version 3: set, changed, removed and read back."""
 
+import base64
 import datetime as dt
 import re
 from collections.abc import Iterator
@@ -26,6 +27,7 @@ from pyiceberg.types import (
     TimestampType,
     TimestamptzType,
 )
+from pyspark.sql import SparkSession
 
 from dbt.adapters.sparkevolve.evolution.defaults import UnsupportedDefault, read_default
 from dbt.adapters.sparkevolve.evolution.types import spark_type
@@ -396,6 +398,43 @@ def test_an_orc_file_is_never_asked_for_a_default(scenario: Scenario, in_session
     state = scenario.schemas()
     scenario.run()
     assert scenario.schemas() == state
+
+
+def test_bytes_are_a_default_that_only_others_set(scenario: Scenario, in_session: None) -> None:
+    """Neither Spark's statements nor a model have one of a binary or fixed column; Iceberg's library does."""
+    letters = {"on_bad_rows": "dead_letter", "tblproperties": V3}
+    scenario.model("select 1 as id, 10 as n", **letters)
+    scenario.run()
+    scenario.model("select * from values (1, 'x'), (2, '2') as q(id, n)", **letters)
+    scenario.run()
+    spark = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    jvm, java = spark._jvm, spark._jsparkSession
+    levels = spark.sparkContext._gateway.new_array(jvm.java.lang.String, 2)
+    levels[0], levels[1] = scenario.schema, "t"
+    name = jvm.org.apache.iceberg.catalog.TableIdentifier.of(levels)
+    table = java.sessionState().catalogManager().catalog("lake").icebergCatalog().loadTable(name)
+    types, literal = jvm.org.apache.iceberg.types.Types, jvm.org.apache.iceberg.expressions.Literal
+    two = types.FixedType.ofLength(2)
+    some = literal.of(jvm.java.nio.ByteBuffer.wrap(bytearray(b"\x01'\xff")))
+    pair = literal.of(jvm.java.nio.ByteBuffer.wrap(bytearray(b"\x00\xfe"))).to(two)
+    update = table.updateSchema().addColumn("b", types.BinaryType.get(), "doc", some)
+    update.addColumn("f", two, "doc", pair).commit()
+
+    scenario.model("select 3 as id, 3 as n", pad_with="default", **letters)
+    scenario.run()
+    values = (b"\x01'\xff", b"\x00\xfe")
+    assert [row[2:] for row in scenario.rows()] == [values] * len(scenario.rows())
+    assert (3, 3, *values) in scenario.rows()
+
+    # A replay compares with what older rows read.
+    payload = base64.b64encode(b'{"id":1,"n":"11"}').decode()
+    scenario.sql(f"update {scenario.relation('t_dlt')} set payload = '{payload}'")
+    done = scenario.dbt("run-operation", "replay_dead_letters", "--args", "{model: t}")
+    assert done.success, done.message
+    assert {row[:2] for row in scenario.rows()} == {(1, 11), (2, 2), (3, 3)}
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert "added `b` (3) binary default X'0127FF'" in history
+    assert "default X'00FE'" in history
 
 
 def literals() -> Iterator[tuple[str, IcebergType]]:
