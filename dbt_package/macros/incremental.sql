@@ -9,9 +9,13 @@
   {% do sparkevolve.freezes_schema() %}
   {% do sparkevolve.warn_of_settings() %}
   {% do sparkevolve.check_grants(target_relation) %}
+  {% set compiled_for_a_table = is_incremental() %}
   {% do run_hooks(sparkevolve.all_hooks(pre_hooks, outside_first=true)) %}
   {% do sparkevolve.check_sql_settings_of_model() %}
   {% set existing_relation = load_relation(this) %}
+  {% if compiled_for_a_table and (existing_relation is none or existing_relation.type != 'table') %}
+    {% do sparkevolve.check_compiled_without_table(target_relation) %}
+  {% endif %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
   {% else %}
@@ -30,6 +34,28 @@
   {% do sparkevolve.tell_of_not_null(target_relation) %}
   {% do run_hooks(sparkevolve.all_hooks(post_hooks, outside_first=false)) %}
   {% do return({'relations': [target_relation]}) %}
+{% endmacro %}
+
+
+{# Refuse a model that dbt compiled for a table which has gone since, if it may ask for that. Which macros another macro
+   calls is not known here: of those that are not dbt's own, each might. #}
+{% macro check_compiled_without_table(target) %}
+  {% set asks = 'macro.dbt.is_incremental' in model.depends_on.macros %}
+  {% set others = [] %}
+  {% for macro in model.depends_on.macros if not modules.re.match('macro\\.dbt(_spark)?\\.', macro) %}
+    {% do others.append(macro) %}
+  {% endfor %}
+  {% if asks or others %}
+    {% do exceptions.raise_compiler_error(
+      target ~ ' was there when dbt compiled the model, and is not a table any more: a hook of this run, or another writer, '
+      ~ 'has dropped or replaced it since. The model '
+      ~ ('asks `is_incremental()`, so what it returns now are' if asks
+         else 'may ask `is_incremental()` in a macro that it calls, so what it returns now may be')
+      ~ ' the rows for a table that has the others already, and a table made from them would lack those. No table was made. '
+      ~ 'Run the model again: dbt then compiles it for a first run. If a pre-hook drops the table in every run, make the '
+      ~ 'model `materialized: table`.'
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 
@@ -143,6 +169,7 @@
   {% set kept = sparkevolve.table_properties(existing_relation) if existing_relation is not none
     and not existing_relation.is_view and sparkevolve.is_iceberg_table(existing_relation) else {} %}
   {% do sparkevolve.check_wap(target, dict(kept, **settings.tblproperties)) %}
+  {% do sparkevolve.refuse(target, sparkevolve.downgrade_refusals(kept, settings)) %}
   {% set sql, staged = query.sql, none %}
   {% set is_other = existing_relation is not none
     and (existing_relation.is_view or not sparkevolve.is_iceberg_table(existing_relation)) %}
@@ -307,8 +334,8 @@
   {% if makers != [invocation_id] %}
     {% set there = 'and there was one when its first rows were to be written' %}
     {% if dropped is none %}
-      {% set found = 'dbt saw no ' ~ target ~ ' when this command began, ' ~ there ~ ': somebody has made it since, or dbt-spark '
-        ~ 'could not list the schema. If it is so in each run, the catalog does not list this table: '
+      {% set found = 'dbt saw no ' ~ target ~ ' when this command began, ' ~ there ~ ': a pre-hook or somebody else has made it since, or '
+        ~ 'dbt-spark could not list the schema. If it is so in each run, the catalog does not list this table: '
         ~ '`dbt run-operation sparkevolve.check` says what to do.' %}
     {% else %}
       {% set found = 'This run has dropped ' ~ target ~ ', which was '
@@ -346,6 +373,15 @@
     {% do return(row[1]) %}
   {% endfor %}
   {% do return('2') %}
+{% endmacro %}
+
+
+{# A model that wants a table of an older format version than the one that it replaces. #}
+{% macro downgrade_refusals(properties, settings) %}
+  {% set wanted, actual = settings.tblproperties.get('format-version', ''), properties.get('format-version', '') %}
+  {% do return(
+    [sparkevolve.refuse_downgrade(wanted | trim, actual)] if wanted | trim | int > 0 and actual | int > wanted | trim | int else []
+  ) %}
 {% endmacro %}
 
 

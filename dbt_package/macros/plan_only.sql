@@ -26,6 +26,11 @@
   {% set names = query.fields | map(attribute='name') | list %}
   {% set loses = [] %}
   {% if existing_relation is not none and not existing_relation.is_view %}
+    {% if sparkevolve.is_iceberg_table(existing_relation) %}
+      {% do query.refusals.extend(
+        sparkevolve.downgrade_refusals(sparkevolve.table_properties(existing_relation), settings)
+      ) %}
+    {% endif %}
     {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
     {% set loses = sparkevolve.sparkevolve__detect_schema_change(names, old).removed %}
   {% endif %}

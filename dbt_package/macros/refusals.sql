@@ -313,6 +313,15 @@
 {% endmacro %}
 
 
+{# Only here: a full refresh with `replace` of a table that somebody has upgraded. #}
+{% macro refuse_downgrade(wanted, actual) %}
+  {% do return(
+    '`tblproperties` say that `format-version` is ' ~ wanted ~ ', and the table that is to be replaced has ' ~ actual
+    ~ ', which nobody can take back. Say ' ~ actual ~ ', or leave it out.'
+  ) %}
+{% endmacro %}
+
+
 {# Only here: the adapter writes the mapping itself, in the commit that changes the schema. #}
 {% macro refuse_name_of_another(table, change) %}
   {% set name = sparkevolve.quote(change.new_name if change.verb == 'renamed' else change.path.names[-1]) %}

@@ -394,7 +394,8 @@ class IncrementalSettings:
         None,
         "format version 2, merge-on-read (not in version 1), the last 100 metadata files",
         "properties of the table; what is added or changed later is set by the next run, in the schema "
-        "commit. None is removed, and a `format-version` other than the table's is refused",
+        "commit. None is removed, and a `format-version` other than the table's is refused. (In a full "
+        "refresh with `replace` a higher one upgrades the table, and Spark refuses a lower one.)",
     )
     partition_by: tuple[str, ...] = _setting(
         setting_kinds.PARTS,

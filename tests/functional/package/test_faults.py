@@ -158,10 +158,10 @@ def test_a_first_run_that_is_sent_twice_succeeds_or_says_that_others_made_the_ta
         run = project.fail("--select", "theirs")
     assert (
         f"dbt saw no {project.schema}.theirs when this command began, and there was one when its first rows "
-        "were to be written: somebody has made it since, or dbt-spark could not list the schema. If it is "
-        "so in each run, the catalog does not list this table: `dbt run-operation sparkevolve.check` says "
-        "what to do. Nothing was written to it. Run the model again: what it returns is then loaded into "
-        "that table."
+        "were to be written: a pre-hook or somebody else has made it since, or dbt-spark could not list the "
+        "schema. If it is so in each run, the catalog does not list this table: `dbt run-operation "
+        "sparkevolve.check` says what to do. Nothing was written to it. Run the model again: what it returns "
+        "is then loaded into that table."
     ) in run.message
     assert project.rows("theirs") == [(9,)]
     for name in ("first", "theirs"):
@@ -703,3 +703,60 @@ def test_two_jobs_run_the_same_models_at_once(table: Scenario, method: str) -> N
         # The branch of a node that has failed stays for a while.
         branches = set(table.table(name).metadata.refs) - {"main"}
         assert len(branches) <= failed.count(name), (name, failed)
+
+
+def test_a_replacement_by_an_older_format_is_refused_before_anything_is_written(table: Scenario) -> None:
+    table.sql(f"alter table {table.relation()} set tblproperties ('format-version' = '3')")
+    before = table.state()
+    table.model(
+        "select 9 as id", **ADDS, full_refresh_schema="replace", tblproperties={"format-version": "2"}
+    )
+    why = (
+        "`tblproperties` say that `format-version` is 2, and the table that is to be replaced has 3, which "
+        "nobody can take back. Say 3, or leave it out."
+    )
+    message = table.fail("--full-refresh").message
+    assert f"and nothing was written to it:\n    * {why}" in message
+    plan = table.fail("--full-refresh", "--vars", "sparkevolve_plan_only: true").message
+    assert f"The run would be refused: {why}" in plan
+    assert table.state() == before
+
+
+DROPS = (
+    "{% set old = load_relation(this) %}"
+    "{% if old is not none %}{% do adapter.drop_relation(old) %}{% endif %}"
+)
+
+
+def test_a_table_that_a_hook_drops_is_not_made_from_the_rows_of_an_increment(table: Scenario) -> None:
+    """Also where a macro of the project asks; a model that never asks is made anew."""
+    table.file("macros/late.sql", "{% macro late() %}{{ 'where id > 1' if is_incremental() }}{% endmacro %}")
+    rows = "select * from (select 1 as id, 'a' as b union all select 2, 'b') "
+    cases = {
+        "asks": rows + "{% if is_incremental() %}where id > 1{% endif %}",
+        "calls": rows + "{{ late() }}",
+        "never": rows,
+    }
+    for name, sql in cases.items():
+        table.model(sql, name, **ADDS)
+    table.run("--select", *cases)
+    for name, sql in cases.items():
+        table.model(sql, name, **ADDS, pre_hook=DROPS)
+    said = table.fail("--select", *cases).said
+    gone = (
+        "was there when dbt compiled the model, and is not a table any more: a hook of this run, or another"
+    )
+    assert f"{table.schema}.asks {gone}" in said["asks"]
+    assert "The model asks `is_incremental()`, so what it returns now are the rows for a" in said["asks"]
+    assert f"{table.schema}.calls {gone}" in said["calls"]
+    assert "may ask `is_incremental()` in a macro that it calls" in said["calls"]
+    assert said["never"] == "OK"
+    assert {"asks", "calls"}.isdisjoint(table.tables())
+    assert table.rows("never") == [(1, "a"), (2, "b")]
+    # As the error says, another run makes it whole.
+    table.run("--select", *cases)
+    for name in cases:
+        assert table.rows(name) == [(1, "a"), (2, "b")]
+        (table.folder / f"models/{name}.sql").unlink()
+        table.sql(f"drop table {table.relation(name)} purge")
+    (table.folder / "macros/late.sql").unlink()
