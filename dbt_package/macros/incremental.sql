@@ -237,6 +237,7 @@
 {% macro begin_replacement(target, staged) %}
   {% do sparkevolve.run_statement('refresh table ' ~ target) %}
   {% do sparkevolve.end_replacement(target, sparkevolve.table_properties(target)) %}
+  {% do sparkevolve.unset_properties(target, sparkevolve.metrics_of_no_column(target, sparkevolve.table_properties(target))) %}
   {% do sparkevolve.run_statement(
     'ALTER TABLE ' ~ target ~ ' SET TBLPROPERTIES (' ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ' = '
     ~ sparkevolve.constant_literal(sparkevolve.token_of(staged), true) ~ ')'
@@ -265,12 +266,66 @@
 {# Remove the note of this token. Another full refresh may have left its own meanwhile, which it still needs. #}
 {% macro forget_replacement(target, token) %}
   {% do sparkevolve.run_statement('refresh table ' ~ target) %}
-  {% if sparkevolve.table_properties(target).get(sparkevolve.replaced_by()) == token %}
-    {% do sparkevolve.run_statement(
-      'ALTER TABLE ' ~ target ~ ' UNSET TBLPROPERTIES IF EXISTS ('
-      ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ')'
+  {% set properties = sparkevolve.table_properties(target) %}
+  {% if properties.get(sparkevolve.replaced_by()) == token %}
+    {% do sparkevolve.unset_properties(
+      target, [sparkevolve.replaced_by()] + sparkevolve.metrics_of_no_column(target, properties)
     ) %}
   {% endif %}
+{% endmacro %}
+
+
+{% macro unset_properties(target, names) %}
+  {% set literals = [] %}
+  {% for name in names %}
+    {% do literals.append(sparkevolve.constant_literal(name, true)) %}
+    {% if name != sparkevolve.replaced_by() %}
+      {% do log(target ~ ': removing the property ' ~ name ~ ', since the table no longer has that column', info=True) %}
+    {% endif %}
+  {% endfor %}
+  {% if literals %}
+    {% do sparkevolve.run_statement(
+      'ALTER TABLE ' ~ target ~ ' UNSET TBLPROPERTIES IF EXISTS (' ~ literals | join(', ') ~ ')'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# The properties that set metrics for a column which a table no longer has: CREATE OR REPLACE leaves them, and Iceberg then
+   changes no property of the table until they are gone. A column that is dropped takes its own with it. #}
+{% macro metrics_of_no_column(target, properties) %}
+  {% set prefix, set_for = 'write.metadata.metrics.column.', [] %}
+  {% for name in properties if name.startswith(prefix) %}
+    {% do set_for.append(name) %}
+  {% endfor %}
+  {% if not set_for %}
+    {% do return([]) %}
+  {% endif %}
+  {% set known = sparkevolve.dotted_names(sparkevolve.query_fields(target, 'select * from ' ~ target)) %}
+  {% set found = [] %}
+  {% for name in set_for if name[prefix | length:] not in known %}
+    {% do found.append(name) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# What Iceberg finds fields by: full names, and short ones, without `element` or `value` before the fields of a struct. #}
+{% macro dotted_names(fields, full='', short='') %}
+  {% set found = [] %}
+  {% for field in fields %}
+    {% do found.extend([full ~ field.name, short ~ field.name]) %}
+    {% for child in field.type.fields %}
+      {% set is_left_out = child.type.kind == 'struct' and field.type.kind != 'struct' and child.name != 'key' %}
+      {% do found.extend(
+        sparkevolve.dotted_names([child], full ~ field.name ~ '.', short ~ field.name ~ '.') if not is_left_out else
+        [full ~ field.name ~ '.' ~ child.name] + sparkevolve.dotted_names(
+          child.type.fields, full ~ field.name ~ '.' ~ child.name ~ '.', short ~ field.name ~ '.'
+        )
+      ) %}
+    {% endfor %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 

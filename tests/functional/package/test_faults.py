@@ -705,6 +705,37 @@ def test_two_jobs_run_the_same_models_at_once(table: Scenario, method: str) -> N
         assert len(branches) <= failed.count(name), (name, failed)
 
 
+METRICS = "write.metadata.metrics.column."
+
+
+def test_a_replacement_takes_away_what_is_set_for_columns_that_go(table: Scenario) -> None:
+    """Iceberg changes no property of a table with metrics for a column that it lacks: no run could end."""
+    fields = "named_struct('x', 1, 'y', 2) as s, array(named_struct('m', 1)) as l"
+    others = [f"{METRICS}{name}" for name in ("id", "s.x", "l.element.m")]
+    gone = [f"{METRICS}{name}" for name in ("v", "s.y")]
+    properties = ", ".join(f"'{name}' = 'full'" for name in (*others, *gone))
+    table.model(f"select 1 as id, 2 as v, {fields}", **ADDS)
+    table.run("--full-refresh")
+    table.sql(f"alter table {table.relation()} set tblproperties ({properties})")
+    fewer = fields.replace(", 'y', 2", "")
+    table.model(f"select 1 as id, 3 as w, {fewer}", **ADDS, full_refresh_schema="replace")
+    run = table.run("--full-refresh")
+    assert f"removing the property {METRICS}v, since the table no longer has that column" in run.log
+    kept = table.table().properties
+    assert {name for name in kept if name.startswith(METRICS)} == set(others)
+    assert "sparkevolve.replaced-by" not in kept
+    rows = [(1, 3, {"x": 1}, [{"m": 1}])]
+    assert table.rows() == rows
+    # A table that such a run has left behind is loaded, and replaced.
+    for arguments in ([], ["--full-refresh"]):
+        with table.table().transaction() as transaction:
+            transaction.set_properties({f"{METRICS}v": "full", "sparkevolve.replaced-by": "0123456789ab"})
+        table.run(*arguments)
+        assert table.rows() == rows
+        assert "sparkevolve.replaced-by" not in table.table().properties
+        assert f"{METRICS}v" not in table.table().properties
+
+
 def test_a_replacement_by_an_older_format_is_refused_before_anything_is_written(table: Scenario) -> None:
     table.sql(f"alter table {table.relation()} set tblproperties ('format-version' = '3')")
     before = table.state()
