@@ -615,8 +615,20 @@
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
   {% for condition in sparkevolve.conditions_of(limits) %}
     {% for change in plan.changes if change.verb == 'added' %}
-      {% set path = change.path.names | reject('in', ['element', 'value']) | map('lower') | list %}
-      {% if sparkevolve.condition_needs(condition, path, path[:-1] + ['']) %}
+      {# What a condition names of a list or a map has no such level. #}
+      {% set path = [] %}
+      {% for name in change.path.names %}
+        {% if loop.first or loop.last or name not in ['element', 'key', 'value'] %}
+          {% do path.append(name | lower) %}
+        {% endif %}
+      {% endfor %}
+      {% set read = namespace(retired='') %}
+      {% for rename in plan.changes if rename.verb == 'renamed' %}
+        {% if rename.path.names | map('lower') | list == change.path.names | map('lower') | list %}
+          {% set read.retired = rename.new_name | lower %}
+        {% endif %}
+      {% endfor %}
+      {% if sparkevolve.condition_needs(condition, path, path[:-1] + [read.retired]) %}
         {% do found.append(
           '`incremental_predicates` need ' ~ change.path.text ~ ' (' ~ condition.text | trim ~ '), which is new. It is '
           ~ 'NULL in all older rows, so they do not meet them and stay.'

@@ -12,13 +12,17 @@
   {% set parts = [none_here, none_here] + sparkevolve.sql_tokens(sql)
     + [none_here, none_here, none_here, none_here] %}
   {% set found, at = [], namespace(end=0) %}
-  {% for start in range(2, parts | length - 4) if start >= at.end %}
-    {% set at.end = start + 1 %}
-    {% if sparkevolve.is_sql_name(parts[start]) and parts[start - 1][1] != '.' %}
+  {# Without `range`, which Jinja limits to a hundred thousand. #}
+  {% for part in parts %}
+    {% set start = loop.index0 %}
+    {% if start >= at.end and sparkevolve.is_sql_name(part) and parts[start - 1][1] != '.' %}
+      {% set at.end = start + 1 %}
       {% set path = [sparkevolve.sql_name(parts[start][1])] %}
-      {% for _ in parts if parts[at.end][1] == '.' and sparkevolve.is_sql_name(parts[at.end + 1], true) %}
-        {% do path.append(sparkevolve.sql_name(parts[at.end + 1][1])) %}
-        {% set at.end = at.end + 2 %}
+      {% for _ in parts[start:start + 128] %}
+        {% if parts[at.end][1] == '.' and sparkevolve.is_sql_name(parts[at.end + 1], true) %}
+          {% do path.append(sparkevolve.sql_name(parts[at.end + 1][1])) %}
+          {% set at.end = at.end + 2 %}
+        {% endif %}
       {% endfor %}
       {% set is_qualified = path | length > 1 and path[0] in ['dbt_internal_source', 'dbt_internal_dest'] %}
       {% if sparkevolve.is_sql_column(parts, start, at.end)

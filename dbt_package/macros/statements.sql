@@ -303,15 +303,23 @@
 {% endmacro %}
 
 
-{# Outer fields first; a rename whose new name another field still has, in any case, waits for that one. Where only the case
-   becomes another, Spark finds the new name taken by the field itself: it goes by a name between. A run that ends there is
-   taken up by the next one, see `renames_to_end`. #}
+{# Inner fields first: where a run ends between two of them, the next one finds each by its path of before. A rename whose
+   new name another field still has, in any case, waits for that one. Where only the case becomes another, Spark finds the new
+   name taken by the field itself: it goes by a name between. A run that ends there is taken up by the next one, see
+   `renames_to_end`. #}
 {% macro rename_statements(alter, renames) %}
-  {% set statements = [] %}
-  {% set run = namespace(waiting=renames) %}
+  {% set statements, inner_first = [], [] %}
+  {% for depth in renames | map(attribute='path') | map(attribute='names') | map('length') | unique | sort(reverse=true) %}
+    {% for rename in renames %}
+      {% if rename.path.names | length == depth %}
+        {% do inner_first.append(dict(rename, parent=sparkevolve.path_of(rename.path.names[:-1]))) %}
+      {% endif %}
+    {% endfor %}
+  {% endfor %}
+  {% set run = namespace(waiting=inner_first) %}
   {% for _ in renames %}
     {% set ready = namespace(first=none) %}
-    {% for rename in run.waiting if ready.first is none %}
+    {% for rename in run.waiting %}
       {% set name = sparkevolve.inside(rename.parent, rename.new_name).text | lower %}
       {% set is_taken = namespace(by=none) %}
       {% for other in run.waiting if other.path.text != rename.path.text %}
@@ -319,7 +327,7 @@
           {% set is_taken.by = other %}
         {% endif %}
       {% endfor %}
-      {% if is_taken.by is none %}
+      {% if is_taken.by is none and ready.first is none %}
         {% set ready.first = rename %}
       {% endif %}
     {% endfor %}

@@ -102,9 +102,9 @@ def test_a_field_is_renamed_where_it_is_by_then() -> None:
         "RENAME COLUMN `a` TO `b`",
     ]
     assert statements(before, [struct(1, "A", "x"), struct(2, "c", "y")]) == [
+        "RENAME COLUMN `b`.`x` TO `y`",
         "RENAME COLUMN `a` TO `A`",
         "RENAME COLUMN `b` TO `c`",
-        "RENAME COLUMN `c`.`x` TO `y`",
     ]
     # Spark takes `B` for `b`.
     assert statements(before, [struct(1, "B", "x"), struct(2, "c", "x")]) == [

@@ -95,6 +95,14 @@ NAMED = Schema(
         ("case when id = 1 then amount end", "case when #1 = 1 then #2 end"),
         ("timestampadd(month, id, date)", "timestampadd(month, #1, #7)"),
         ("list[id].amount", "list[#1].amount"),
+        ("datediff(date, day) + date_diff(day, date, day)", "datediff(#7, #8) + date_diff(day, #7, #8)"),
+        ("date_add(date, 1) + dateadd(month, 1, date)", "date_add(#7, 1) + dateadd(month, 1, #7)"),
+        (
+            "extract(month from date) + extract(day from date)",
+            "extract(month from #7) + extract(day from #7)",
+        ),
+        ("substring(s.a from id) is distinct from day", "substring(#3.#4 from #1) is distinct from #8"),
+        ("(from others |> aggregate max(amount))", "(from others |> aggregate max(amount))"),
         # Whose columns these are is not known.
         ("(select max(amount) from others) + amount", "(select max(amount) from others) + amount"),
         ("2", "2"),

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
+from pyiceberg.types import IntegerType
 
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -24,7 +26,7 @@ from dbt.adapters.sparkevolve.sql.dml import (
     merge_statement,
 )
 from tests.unit.conftest import MakeTable
-from tests.unit.helpers import append, columns, model_settings, relation
+from tests.unit.helpers import append, columns, model_settings, relation, struct
 
 TARGET, STAGED = relation("t"), relation("t__dbt_tmp_0123456789ab")
 DAY_MS = 24 * 3_600_000
@@ -37,17 +39,31 @@ class Loads:
     def __init__(self, lake: IcebergCatalog, other: Catalog, make_table: MakeTable) -> None:
         self.lake, self.other, self.make_table = lake, other, make_table
 
-    def table(self, text: str, *rows: dict[str, object], spec: PartitionSpec = PartitionSpec()) -> None:  # noqa: B008
-        table = self.other.create_table("db.t", columns(text), partition_spec=spec)
+    def table(
+        self,
+        schema: str | Schema,
+        *rows: dict[str, object],
+        spec: PartitionSpec = PartitionSpec(),  # noqa: B008
+    ) -> None:
+        schema = columns(schema) if isinstance(schema, str) else schema
+        table = self.other.create_table("db.t", schema, partition_spec=spec)
         if rows:
             append(table, list(rows))
 
     def base(self) -> Base:
         return self.lake.base(TARGET, lambda: None)
 
-    def load(self, text: str, *rows: dict[str, object], now_ms: int | None = None, **settings: Any) -> Load:
+    def load(
+        self,
+        schema: str | Schema,
+        *rows: dict[str, object],
+        now_ms: int | None = None,
+        number: int | str = "",
+        **settings: Any,
+    ) -> Load:
         files = [list(rows)] if rows else []
-        staged = self.make_table(columns(text), *files, name=str(STAGED.identifier))
+        schema = columns(schema) if isinstance(schema, str) else schema
+        staged = self.make_table(schema, *files, name=f"{STAGED.identifier}{number}")
         batch, base, settings = self.lake.staged_batch(staged), self.base(), model_settings(**settings)
         plan = plan_batch(batch, settings, {}, base.table.schema(), table_facts(base.table))
         assert plan.refusals == ()
@@ -325,6 +341,35 @@ def test_conditions_that_need_what_is_new_are_told(loads: Loads) -> None:
         f"{TARGET}: `incremental_predicates` need `day` (DBT_INTERNAL_DEST.Day > 1), which is new. It is "
         "NULL in all older rows, so they do not meet them and stay."
     ]
+
+
+@pytest.mark.parametrize("name", ["value", "element", "key"])
+def test_a_new_column_may_be_called_as_what_is_in_a_list(loads: Loads, name: str) -> None:
+    loads.table(columns("id int, day int, s", s=struct(10, a=IntegerType())))
+    row: dict[str, object] = {"id": 1, "day": 1, "s": {"a": 1, name: 1}, name: 1}
+    batch = columns(
+        f"id int, day int, s, {name} int", s=struct(10, **{"a": IntegerType(), name: IntegerType()})
+    )
+    other = ("DBT_INTERNAL_DEST.day > 1 and s.a > 1",)
+    assert loads.load(batch, row, unique_key="id", predicates=other).warnings("", {}) == []
+    needing = (f"s.{name} > 1", f"DBT_INTERNAL_DEST.{name} > 1")
+    load = loads.load(batch, row, unique_key="id", predicates=needing, number=2)
+    assert [text.partition(" (")[0] for text in load.warnings("", {})] == [
+        f"{TARGET}: `incremental_predicates` need `s`.`{name}`",
+        f"{TARGET}: `incremental_predicates` need `{name}`",
+    ]
+
+
+def test_a_condition_for_a_retired_column_too_is_not_told(loads: Loads) -> None:
+    loads.table("id int, day string")
+    load = loads.load(
+        *("id int, day int", {"id": 1, "day": 1}),
+        unique_key="id",
+        column_renames={"day": "day_text"},
+        predicates=("DBT_INTERNAL_DEST.day > 1 or DBT_INTERNAL_DEST.day_text > '1'",),
+    )
+    assert load.changes == ["rename `day` to `day_text`", "add column `day` int"]
+    assert not [text for text in load.warnings("", {}) if "incremental_predicates" in text]
 
 
 def test_what_a_load_does_to_the_columns_is_told(loads: Loads, lake: IcebergCatalog) -> None:

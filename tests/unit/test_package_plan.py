@@ -394,3 +394,33 @@ def test_an_evolved_table_needs_no_further_change() -> None:
     ]
     evolved = columns("a bigint, b int, c string")
     assert by_package(evolved, batch, Policy())["changes"] == []
+
+
+def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
+    """A column may be called as what is in a list is, and a condition be written for a retired one, too."""
+    table = columns("id int, day string, s", s=struct(10, a=IntegerType()))
+    batch = columns(
+        "id int, day int, s, value int, key int", s=struct(10, a=IntegerType(), value=IntegerType())
+    )
+    policy = as_mapping(Policy(renames={"day": "day_old"}), table)
+    plan = PURE.plan_evolution(as_macros_see(table.fields), as_macros_see(batch.fields), policy)
+    assert plan["refusals"] == []
+
+    def told(*conditions: str) -> list[str]:
+        settings = {"predicates": conditions, "replacing": ["id"], "strategy": "merge", "key_setting": "key"}
+        found = PURE.plan_warnings(plan, settings)
+        return [text.partition(" (")[0] for text in found if "predicates" in text]
+
+    assert told("id > 1 and s.a > 1", "DBT_INTERNAL_DEST.day > 1 or day_old > '1'") == []
+    assert told("day > 1", "s.value > 1", "DBT_INTERNAL_DEST.value > 1 and key > 1") == [
+        "`incremental_predicates` need `day`",
+        "`incremental_predicates` need `s`.`value`",
+        "`incremental_predicates` need `value`",
+        "`incremental_predicates` need `key`",
+    ]
+
+
+def test_a_condition_may_be_as_long_as_a_list_of_all_keys() -> None:
+    """Jinja's `range` has no more than a hundred thousand."""
+    found = PURE.mentions(f"DBT_INTERNAL_DEST.id in ({', '.join(map(str, range(50_100)))})")
+    assert found == [{"path": ["id"], "asked": ""}]

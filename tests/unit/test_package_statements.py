@@ -1,7 +1,7 @@
 """The SQL of the package: equal to the adapter's where both write a statement, on the same examples."""
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -196,8 +196,8 @@ def test_each_other_change_is_a_statement_and_renames_are_first() -> None:
     )
     batch = columns("id bigint, t, extra string", t=struct(10, new=LongType()))
     assert changes(table, batch, renames={"s": "t", "s.old": "new"}, docs={"id": "the key"}) == [
+        "ALTER TABLE db.t RENAME COLUMN `s`.`old` TO `new`",
         "ALTER TABLE db.t RENAME COLUMN `s` TO `t`",
-        "ALTER TABLE db.t RENAME COLUMN `t`.`old` TO `new`",
         "ALTER TABLE db.t ALTER COLUMN `id` DROP NOT NULL",
         "ALTER TABLE db.t ALTER COLUMN `id` TYPE bigint",
         "ALTER TABLE db.t ALTER COLUMN `t`.`new` TYPE bigint",
@@ -213,14 +213,14 @@ def test_a_name_of_which_only_the_case_changes_goes_by_another_one() -> None:
     batch = columns("Qty int, A`B int, S", S=struct(10, X=INT, y=INT))
     renames = {"qty": "Qty", "`a``b`": "A`B", "s": "S", "s.x": "X"}
     assert changes(table, batch, renames=renames) == [
+        "ALTER TABLE db.t RENAME COLUMN `s`.`x` TO `x__sparkevolve_rename`",
+        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
         "ALTER TABLE db.t RENAME COLUMN `qty` TO `qty__sparkevolve_rename`",
         "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
         "ALTER TABLE db.t RENAME COLUMN `a``b` TO `a``b__sparkevolve_rename`",
         "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
         "ALTER TABLE db.t RENAME COLUMN `s` TO `s__sparkevolve_rename`",
         "ALTER TABLE db.t RENAME COLUMN `s__sparkevolve_rename` TO `S`",
-        "ALTER TABLE db.t RENAME COLUMN `S`.`x` TO `x__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `S`.`x__sparkevolve_rename` TO `X`",
     ]
 
 
@@ -245,12 +245,35 @@ def test_a_change_of_case_that_ended_half_way_is_taken_up() -> None:
     ]
     batch = columns("Qty int, A`B int, c int, X.Y int, s", s=struct(10, X=INT))
     assert changes(table, batch, renames=ended) == [
+        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
         "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
         "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
         "ALTER TABLE db.t RENAME COLUMN `c` TO `c__sparkevolve_rename`",
         "ALTER TABLE db.t RENAME COLUMN `c__sparkevolve_rename` TO `C`",
         "ALTER TABLE db.t RENAME COLUMN `x.y__sparkevolve_rename` TO `X.Y`",
-        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("renames", "batch", "between", "left"),
+    [
+        ({"s": "S", "s.x": "z"}, ("S", "z"), ("s", "z"), ["s", "s__sparkevolve_rename", "S"]),
+        ({"s": "S", "s.x": "z"}, ("S", "z"), ("s__sparkevolve_rename", "z"), ["s__sparkevolve_rename", "S"]),
+        ({"s": "S", "s.x": "X"}, ("S", "X"), ("s__sparkevolve_rename", "X"), ["s__sparkevolve_rename", "S"]),
+        ({"s": "t", "s.x": "z"}, ("t", "z"), ("s", "z"), ["s", "t"]),
+        ({"s": "t", "s.x": "z"}, ("t", "z"), ("t", "z"), []),
+    ],
+)
+def test_renames_of_a_struct_and_of_a_field_in_it_are_taken_up_wherever_they_ended(
+    renames: dict[str, str], batch: tuple[str, str], between: tuple[str, str], left: list[str]
+) -> None:
+    def of(outer: str, inner: str) -> Schema:
+        return columns(f"id int, {outer}", **{outer: struct(10, **{inner: INT, "y": INT})})
+
+    table = of(*between)
+    ended = PURE.renames_to_end(renames, as_macros_see(table.fields))
+    assert changes(table, of(*batch), renames=ended) == [
+        f"ALTER TABLE db.t RENAME COLUMN `{old}` TO `{new}`" for old, new in pairwise(left)
     ]
 
 

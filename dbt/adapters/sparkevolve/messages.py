@@ -443,7 +443,8 @@ _REST_IN_SPARK = re.compile(
 # What it says before what a driver of Java has said, whose classes are cut off.
 _DATABASE_IN_SPARK = re.compile(
     r"^(?:Unknown failure|Database (?:Connection (?:failed|timeout)|warning)|Cannot initialize JDBC catalog"
-    r"|Failed to (?:get (?:table|view) \S+ from catalog|execute|insert|connect|rename|drop|list)\b[^\n]*)"
+    r"|Failed to (?:get (?:table|view) \S+ from catalog|execute(?! user)|insert|connect|rename|drop|list)\b"
+    r"[^\n]*)"
     r"\nCaused by: ",
     re.MULTILINE,
 )

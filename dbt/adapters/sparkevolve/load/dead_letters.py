@@ -236,11 +236,13 @@ class DeadLetters:
         if table is None or not found.ids or not found.is_certain:
             return
         letters = letters_relation(target, settings)
-        if self._catalog.find(letters) is not None:
-            self._spark.run(branch_statements.refresh_table(str(letters)))
-            # Each DELETE is a commit, also one that removes nothing.
-            if int(self._spark.rows(replay.count_of(str(letters), model, found.ids))[0][0]):
-                self._spark.run(replay.delete_letters(str(letters), model, found.ids))
+        if self._catalog.find(letters) is None:
+            # They may be under another suffix, and are not to be loaded again by what goes back to that.
+            return
+        self._spark.run(branch_statements.refresh_table(str(letters)))
+        # Each DELETE is a commit, also one that removes nothing.
+        if int(self._spark.rows(replay.count_of(str(letters), model, found.ids))[0][0]):
+            self._spark.run(replay.delete_letters(str(letters), model, found.ids))
         try:
             # Or else each run looks for them again. What another replay has put there since stays.
             listed = table.properties[REPLAYED]

@@ -245,13 +245,12 @@ class Load:
             for change in self.plan.changes
             if isinstance(change, AddField) or (isinstance(change, AddColumn) and change.default is None)
         ]
+        retired = {path: names.fold(rename.new_name) for path, rename in self.plan.replaced.items()}
         return [
             (text, path)
             for text in self.settings.limits
             for path in added
-            if Condition(text, mentions(text)).needs(
-                tuple(names.fold(name) for name in path if name not in ("element", "value")), ""
-            )
+            if Condition(text, mentions(text)).needs(_named_by_sql(path), retired.get(path, ""))
         ]
 
     @property
@@ -345,3 +344,9 @@ class Load:
 def _columns(paths: Sequence[str]) -> str:
     """Return columns or fields as the subject of a sentence, with its verb."""
     return f"column {paths[0]} is" if len(paths) == 1 else f"columns {', '.join(paths)} are"
+
+
+def _named_by_sql(path: names.Path) -> names.Path:
+    """Return the path by which a condition names a new column or field: without levels of lists and maps."""
+    inner = [name for name in path[1:-1] if name not in ("element", "key", "value")]
+    return tuple(map(names.fold, (*path[:1], *inner, *path[1:][-1:])))

@@ -49,15 +49,15 @@ def alter_columns(table: str, before: Schema, after: Schema, literal: Literal) -
 
 
 def _renames(alter: str, before: Schema, after: Schema) -> Iterator[str]:
-    """Yield what renames; one whose new name another still has waits for that one."""
+    """Yield what renames; one whose new name another still has waits for that one.
+
+    Inner fields first: where a run ends between two of them, the next one finds each by its path of before.
+    """
     names = {f.field_id: f.name for _, f in fields_within(before.as_struct())}
     ids = {path: f.field_id for path, f in fields_within(after.as_struct())}
     above = {field_id: ids.get(path[:-1]) for path, field_id in ids.items()}
-    waiting = [
-        (f.field_id, f.name)
-        for _, f in fields_within(after.as_struct())
-        if names.get(f.field_id, f.name) != f.name
-    ]
+    fields = sorted(fields_within(after.as_struct()), key=lambda found: -len(found[0]))
+    waiting = [(f.field_id, f.name) for _, f in fields if names.get(f.field_id, f.name) != f.name]
 
     def path_now(field_id: int | None) -> Path:
         """Return where a field is, since what encloses it may wait still, or be renamed by now."""

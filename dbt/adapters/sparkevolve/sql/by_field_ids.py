@@ -7,18 +7,15 @@ from pyiceberg.types import NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS
+from dbt.adapters.sparkevolve.sql.mentions import is_unit
 from dbt.adapters.sparkevolve.sql.splitting import tokens
 
-# In a query in it names may be those of other tables; `FROM` may begin one.
-_QUERYING = frozenset({"select", "from"})
 # Words of expressions that a column may be called, too.
 _KEYWORDS = frozenset(
     {"all", "and", "any", "between", "case", "cast", "distinct", "div", "else", "end", "escape", "exists"}
     | {"false", "ilike", "in", "interval", "is", "like", "not", "null", "or", "regexp", "rlike", "some"}
     | {"then", "true", "when"}
 )
-# Functions whose first of three arguments is the name of a unit.
-_WITH_UNIT = frozenset({"dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"})
 
 
 def by_field_ids(sql: str, schema: Schema) -> str:
@@ -32,7 +29,7 @@ def by_field_ids(sql: str, schema: Schema) -> str:
         schema: the table's.
     """
     found = [(kind, sql[start:end]) for kind, start, end in tokens(sql)]
-    if any(kind == "word" and fold(text) in _QUERYING for kind, text in found):
+    if _has_query([(kind, text) for kind, text in found if kind != "space"]):
         return sql
     solid = [number for number, (kind, _) in enumerate(found) if kind != "space"]
     # So that what is around a name is always there.
@@ -60,6 +57,20 @@ def by_field_ids(sql: str, schema: Schema) -> str:
     return "".join(texts)
 
 
+def _has_query(parts: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether there is a query in a text, in which names may be those of other tables.
+
+    `FROM` may begin one, and is within a few functions, too (`extract(year FROM x)`).
+    """
+    before = "("
+    for kind, text in parts:
+        word = fold(text) if kind == "word" else ""
+        if word == "select" or (word == "from" and before == "("):
+            return True
+        before = text
+    return False
+
+
 def _is_name(part: tuple[str, str]) -> bool:
     kind, text = part
     return text[0] == "`" if kind == "quoted" else kind == "word" and not text[0].isdigit()
@@ -75,4 +86,4 @@ def _may_be_column(parts: Sequence[tuple[str, str]], at: int) -> bool:
     # `cast(x as date)`, `x::date`, `interval 1 day`: a column comes behind no value.
     if fold(before) == "as" or before in (":", ")", "]") or before[:1].isdigit():
         return False
-    return kind != "quoted" and not (before == "(" and fold(parts[at - 2][1]) in _WITH_UNIT)
+    return kind != "quoted" and not is_unit(parts, at)

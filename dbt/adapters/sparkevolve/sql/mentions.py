@@ -76,13 +76,22 @@ def _is_column(parts: Sequence[tuple[str, str]], start: int, end: int) -> bool:
         return False
     if fold(before[1]) == "to" and _is_name(parts[start - 2]):
         return False  # `interval '1 2' day to hour`
-    if before[1] == "(":
-        function = fold(parts[start - 2][1])
-        if function == "extract" and fold(after) == "from":
-            return False
-        if function in _WITH_UNIT and after == "," and _arguments(parts, start) == 3:
-            return False
-    return True
+    return not is_unit(parts, start)
+
+
+def is_unit(parts: Sequence[tuple[str, str]], start: int) -> bool:
+    """Tell whether a word, as the first of a function's arguments, is the name of a unit of time.
+
+    Args:
+        parts: kinds and texts of tokens, without space, with two empty ones before the first.
+        start: where the word is in these.
+    """
+    if parts[start - 1][1] != "(":
+        return False
+    function, after = fold(parts[start - 2][1]), fold(parts[start + 1][1])
+    if function == "extract":
+        return after == "from"
+    return function in _WITH_UNIT and after == "," and _arguments(parts, start) == 3
 
 
 def _arguments(parts: Sequence[tuple[str, str]], start: int) -> int:
