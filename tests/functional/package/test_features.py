@@ -50,11 +50,13 @@ def test_the_case_of_a_name_is_changed(project: Scenario, monkeypatch: pytest.Mo
     nested = project.table("cased").schema().find_field("st.x").field_id
     config = {**ADDS, "column_renames": {"qty": "Qty", "st.x": "X"}}
     project.model("select 2 as id, 'b' as Qty, named_struct('X', 2) as st", "cased", **config)
-    # Half-way in the second of them.
-    with monkeypatch.context() as patched:
-        ends_at(patched, "TO `X`")
-        assert "the server is gone" in project.fail("--select", "cased").message
-    assert project.columns("cased") == ["id", "Qty", "st"]
+    between = "qty__sparkevolve_rename"
+    # Half-way in the first of them, and in the second.
+    for statement, columns in (("TO `X`", ["id", "qty", "st"]), ("TO `Qty`", ["id", between, "st"])):
+        with monkeypatch.context() as patched:
+            ends_at(patched, statement)
+            assert "the server is gone" in project.fail("--select", "cased").message
+        assert project.columns("cased") == columns
     for _ in range(2):
         project.run("--select", "cased")
         assert project.columns("cased") == ["id", "Qty", "st"]
