@@ -196,11 +196,11 @@ def test_a_default_is_set_changed_and_removed(scenario: Scenario, in_session: No
         column_renames={"a": "c"},
     )
     run = scenario.run("--vars", "{sparkevolve_plan_only: true}")
-    assert "change default of `a` from 'x' to 'z'" in run.log
+    assert "change default of `c` from 'x' to 'z'" in run.log
     assert scenario.schemas() == 3
     run = scenario.run()
     assert said(run, "default") == [
-        "change default of `a` from 'x' to 'z'",
+        "change default of `c` from 'x' to 'z'",
         "remove default 'second' of `made`",
         "change default of `b` from 3 to 4",
         "The default now() of `n` is skipped: it is a function or an expression. A default is a text in "
