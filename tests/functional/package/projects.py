@@ -38,7 +38,9 @@ def target_of_stock(
     # dbt-spark takes the session of the process, to which the operator has given the catalog.
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.getOrCreate()
+    # One of its own: in the first one, another test may have opened a catalog of the same name already.
+    session = SparkSession.builder.getOrCreate().newSession()
+    SparkSession._instantiatedSession = session
     settings = resolve("lake", catalog_properties, folder).spark
     if catalog_properties["uri"].startswith("sqlite:"):
         # What the package's page prints, with the addresses of this run.
