@@ -437,6 +437,8 @@ def test_of_a_locked_sqlite_it_is_known_that_it_has_committed_nothing() -> None:
     ("text", "table"),
     [
         ("Commit failed: Timed out after 2034 ms waiting for lock on shop.orders", ("shop", "orders")),
+        ("(last answer: Timed out after 9 ms waiting for lock on shop.orders_2). None", ("shop", "orders_2")),
+        ("Timed out after 9 ms waiting for lock on shop.orders.\nThe catalog", ("shop", "orders")),
         ("Could not acquire the lock on shop.orders, lock request ended in state ABORT", ("shop", "orders")),
         ("Failed to acquire lock for ('shop', 'orders'), state: 2", ("shop", "orders")),
         ("Timed out after 2034 ms", None),

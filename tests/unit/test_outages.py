@@ -6,7 +6,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -326,6 +326,25 @@ def test_a_commit_that_a_catalog_refuses_names_the_table_and_what_was_not_done(
             f"an error: {str(answered).rstrip('.')}. The log of its server tells more; run again when that "
             "is mended."
         )
+
+
+def test_a_file_that_stays_locked_is_told_apart_from_one_that_is_away(
+    settings: CatalogSettings, target: SparkEvolveRelation
+) -> None:
+    hasty = str(settings.pyiceberg["uri"]).replace("timeout=60", "timeout=0.1")
+    lake = IcebergCatalog(replace(settings, pyiceberg={**settings.pyiceberg, "uri": hasty}))
+    lake.check()
+    with closing(sqlite3.connect(str(settings.sqlite_file), isolation_level=None)) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        with pytest.raises(CatalogUnavailableError) as error:
+            lake.set_docs(target, "d", {}, 0)
+    assert error.value.msg == (
+        f"The descriptions of {target} could not be stored. The Iceberg catalog `lake` is the SQLite file "
+        f"{settings.sqlite_file}, and another program has held its lock for 60 s: one that writes a lot at "
+        "once, one with a transaction that it has not ended, such as a browser of databases, or a copy or "
+        "backup of the file. See which one has it open, end that, and run again."
+    )
+    lake.set_docs(target, "d", {}, 0)
 
 
 def test_what_a_database_refuses_is_told_without_the_statement(

@@ -243,10 +243,10 @@ def is_conflict_in_spark(message: str) -> bool:
     return _CONFLICT.search(message) is not None and table_of_held_lock(message) is None
 
 
-# Iceberg 1.10 to 1.12, and PyIceberg 0.12.
+# Iceberg 1.10 to 1.12, and PyIceberg 0.12. What stands behind a name may be of the text around.
 _LOCK_HELD = re.compile(
-    r"Timed out after \d+ ms waiting for lock on ([^\s.]+)\.([^\s,]+)"
-    r"|Could not acquire the lock on ([^\s.]+)\.([^\s,]+)"
+    r"Timed out after \d+ ms waiting for lock on ([^\s.]+)\.([^\s,]*\w)"
+    r"|Could not acquire the lock on ([^\s.]+)\.([^\s,]*\w)"
     r"|Failed to acquire lock for \('([^']+)', '([^']+)'\)"
 )
 
@@ -426,6 +426,8 @@ _REASONS = {
     ),
 }
 _LOCKED_FILE = re.compile(r"database (?:table )?is locked")
+# What SQLite says after it has waited, which it does itself.
+IS_LOCKED = "another program has locked its file"
 _FILE = re.compile("unable to open database file|disk I/O error|readonly database|not a database")
 # What Spark says when its Java library cannot reach the catalog.
 _SPARK = re.compile(
@@ -492,7 +494,7 @@ def outage(exc: BaseException) -> str | None:
         if _FILE.search(text):
             return "its file cannot be opened"
         if _LOCKED_FILE.search(text):
-            return "another program has locked its file"
+            return IS_LOCKED
         for reason, pattern in _REASONS.items():
             if pattern.search(text):
                 return reason

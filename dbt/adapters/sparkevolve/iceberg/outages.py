@@ -10,7 +10,8 @@ from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, SparkEvolveError
-from dbt.adapters.sparkevolve.messages import answer_of, outage
+from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
+from dbt.adapters.sparkevolve.messages import IS_LOCKED, answer_of, outage
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -95,6 +96,15 @@ class Watch:
     def error(self, reason: str, undone: str = "", waited: float = 0) -> CatalogUnavailableError:
         """Return the error that says that the catalog is away."""
         where = address(self._properties)
+        if reason == IS_LOCKED:
+            text = (
+                f"The Iceberg catalog `{self._name}` is the SQLite file {where}, and another program has "
+                f"held its lock for {BUSY_SECONDS} s: one that writes a lot at once, one with a transaction "
+                "that it has not ended, such as a browser of databases, or a copy or backup of the file. See "
+                "which one has it open, end that, and run again."
+            )
+            text = f"{undone.rstrip('.')}. {text}" if undone else text
+            return CatalogUnavailableError(self._name, where, reason, undone, waited, self._setting, text)
         return CatalogUnavailableError(self._name, where, reason, undone, waited, self._setting)
 
     def closed(self, exc: Exception, said: str | None) -> CatalogUnavailableError:

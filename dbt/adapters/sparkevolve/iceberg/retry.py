@@ -14,6 +14,7 @@ from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailab
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.guards import commit
 from dbt.adapters.sparkevolve.messages import (
+    IS_LOCKED,
     answer_of,
     is_answer,
     is_conflict_in_pyiceberg,
@@ -83,7 +84,8 @@ def retry(
                 if is_answer(exc):
                     raise access.answered(str(relation), exc, undone) from exc
                 raise
-            elif outages == MOST_OUTAGES:
+            elif outages == MOST_OUTAGES or reason == IS_LOCKED:
+                # A lock was waited for already, and nothing was done without it.
                 raise access.watch.error(reason, undone) from exc
             else:
                 undone = _unknown(wanted, relation)
