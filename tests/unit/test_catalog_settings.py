@@ -14,7 +14,6 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, P
 
 BASE = Path("/project")
 SQLITE_DRIVER = "org.xerial:sqlite-jdbc:3.50.3.0"
-LOCK_TIMEOUT = "spark.sql.catalog.lake.hadoop.iceberg.hive.lock-timeout-ms"
 DELEGATION = "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation"
 POSTGRESQL_DRIVER = "org.postgresql:postgresql:42.7.7"
 
@@ -461,7 +460,6 @@ def test_other_catalogs_are_said_to_both_sides_alike(kind: str) -> None:
             "spark.sql.catalog.lake.header.x": "y",
             # What PyIceberg asks for by itself.
             **({DELEGATION: "vended-credentials"} if kind == "rest" else {}),
-            **({LOCK_TIMEOUT: "30000"} if kind == "hive" else {}),
         },
         bundles=("iceberg-aws-bundle",) if kind == "glue" else (),
     )

@@ -29,11 +29,14 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.iceberg.metastore import Client
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
+from dbt.adapters.sparkevolve.spark.session import SESSIONS
 from tests.functional.conftest import scenario_of
 from tests.functional.harness import Scenario, session_runner
 from tests.functional.metastore import HiveMetastore
 from tests.functional.servers import HOST, free_port
 
+# Iceberg's setting in Hadoop's; a session hands its own on to Hadoop.
+LOCK_TIMEOUT = "iceberg.hive.lock-timeout-ms"
 # Each type of Spark that a table of format version 2 stores -> an expression of it.
 TYPES = {
     "boolean": "true",
@@ -287,8 +290,8 @@ def test_a_lock_that_is_left_stops_a_load_in_bounded_time(
     metastore: HiveMetastore, profile_target: dict[str, Any], tmp_path: Path
 ) -> None:
     """Without a change of the columns, it is Spark that waits for it first, and for minutes by default."""
-    bounded = {**metastore.properties, "hadoop.iceberg.hive.lock-timeout-ms": "2000"}
-    for scenario in scenario_of(bounded, profile_target, tmp_path):
+    bounded = {**profile_target, "spark_config": {**profile_target["spark_config"], LOCK_TIMEOUT: "2000"}}
+    for scenario in scenario_of(metastore.properties, bounded, tmp_path):
         scenario.model("select 1 as id, 1 as v")
         scenario.run()
         before = scenario.state()
@@ -315,6 +318,26 @@ def test_a_lock_that_is_left_stops_a_load_in_bounded_time(
         scenario.run()
         assert scenario.rows() == [(1, 2)]
         assert scenario.tables() == ["t"]
+
+
+@pytest.mark.parametrize(
+    ("of_catalog", "of_all", "expected"),
+    [({}, {}, "30000"), ({f"hadoop.{LOCK_TIMEOUT}": "5"}, {}, "5"), ({}, {LOCK_TIMEOUT: "7"}, "7")],
+)
+def test_a_lock_is_waited_for_as_long_as_somebody_says(
+    metastore: HiveMetastore,
+    profile_target: dict[str, Any],
+    tmp_path: Path,
+    of_catalog: dict[str, str],
+    of_all: dict[str, str],
+    expected: str,
+) -> None:
+    """As Iceberg makes up Hadoop's settings for a catalog of the session."""
+    settings = resolve("lake", {**metastore.properties, **of_catalog}, tmp_path)
+    session = SESSIONS.get(settings, {**profile_target["spark_config"], **of_all}, {}, tmp_path)
+    java: Any = session._jvm
+    found = java.org.apache.iceberg.spark.SparkUtil.hadoopConfCatalogOverrides(session._jsparkSession, "lake")
+    assert found.get(LOCK_TIMEOUT) == expected
 
 
 def test_what_the_metastore_knows_of_a_table_stays(hive_scenario: Scenario, metastore: HiveMetastore) -> None:

@@ -30,9 +30,6 @@ _JAVA_KEYS = {
     "secret-access-key": "aws.secretAccessKey",
     "session-token": "aws.sessionToken",
 }
-_LOCK_TIMEOUT = "hadoop.iceberg.hive.lock-timeout-ms"
-LOCK_SECONDS = 30
-"""How long a commit of Spark's waits for the lock of a table in a Hive metastore, unless the profile says."""
 _ASSUME_ROLE = "org.apache.iceberg.aws.AssumeRoleAwsClientFactory"
 
 
@@ -143,8 +140,6 @@ def _hive(result: Translation, kind: str, given: Mapping[str, Any]) -> None:
     """
     if kind == "hive":
         result.pyiceberg.setdefault("hive.hive2-compatible", "true")
-        # Decision 133: Iceberg waits for three minutes, and five times, for a lock that may be left.
-        result.spark.setdefault(_LOCK_TIMEOUT, str(LOCK_SECONDS * 1000))
 
 
 def _regions(result: Translation, kind: str, given: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.spark.java import provide_java, user_home
 from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
 from dbt.adapters.sparkevolve.spark.java_properties import JavaProperties
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
+from dbt.adapters.sparkevolve.spark.locks import limit_waiting
 from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
 from dbt.adapters.sparkevolve.warning import warn
@@ -96,6 +97,7 @@ class SessionRegistry:
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, catalogs)
+                limit_waiting(session, [each.name for each in catalogs if each.kind == "hive"])
             self._sessions[key] = session
             return session
 
