@@ -199,11 +199,9 @@
     {% endif %}
   {% endif %}
   {% set replace = existing_relation is not none and not is_other %}
-  {% if replace %}
-    {% do sparkevolve.begin_replacement(target, staged) %}
-  {% endif %}
+  {% set replaced = sparkevolve.begin_replacement(target, staged) if replace else {} %}
   {% do sparkevolve.run_statement(sparkevolve.create_statement(
-    target, sql, settings, replace, version=sparkevolve.version_of(target) if replace else '2'
+    target, sql, settings, replace, version=sparkevolve.version_of(replaced)
   ), 'main') %}
   {% if not replace %}
     {% do sparkevolve.check_made_by_this_run(target, existing_relation) %}
@@ -233,20 +231,26 @@
 {% endmacro %}
 
 
-{# Note in a table by which batch a statement is about to replace it: a server may run that after the job was killed. #}
+{# Note in a table by which batch a statement is about to replace it: a server may run that after the job was killed.
+   Returns the properties that the table had. #}
 {% macro begin_replacement(target, staged) %}
   {% do sparkevolve.run_statement('refresh table ' ~ target) %}
-  {% do sparkevolve.end_replacement(target, sparkevolve.table_properties(target)) %}
-  {% do sparkevolve.unset_properties(target, sparkevolve.metrics_of_no_column(target, sparkevolve.table_properties(target))) %}
+  {% set properties = sparkevolve.table_properties(target) %}
+  {% if sparkevolve.end_replacement(target, properties) %}
+    {% set properties = sparkevolve.table_properties(target) %}
+  {% endif %}
+  {% do sparkevolve.unset_properties(target, sparkevolve.metrics_of_no_column(target, properties)) %}
   {% do sparkevolve.run_statement(
     'ALTER TABLE ' ~ target ~ ' SET TBLPROPERTIES (' ~ sparkevolve.constant_literal(sparkevolve.replaced_by(), true) ~ ' = '
     ~ sparkevolve.constant_literal(sparkevolve.token_of(staged), true) ~ ')'
   ) %}
+  {% do return(properties) %}
 {% endmacro %}
 
 
 {# Take its batch away from a full refresh that may still be replacing a table: its job was killed, or has begun before this
-   one, and rows that this one loads would be replaced. What has no rows to read any more fails. #}
+   one, and rows that this one loads would be replaced. What has no rows to read any more fails. Returns whether there is
+   one. #}
 {% macro end_replacement(target, properties) %}
   {% set token = properties.get(sparkevolve.replaced_by()) %}
   {% if token is not none %}
@@ -260,6 +264,7 @@
     {% endif %}
     {% do sparkevolve.forget_replacement(target, token) %}
   {% endif %}
+  {% do return(token is not none) %}
 {% endmacro %}
 
 
@@ -310,20 +315,16 @@
 {% endmacro %}
 
 
-{# What Iceberg finds fields by: full names, and short ones, without `element` or `value` before the fields of a struct. #}
-{% macro dotted_names(fields, full='', short='') %}
+{# What Iceberg finds fields by: full names, and short ones, without `element` or `value` where that is a struct. `parent` is
+   the kind of what the fields are in. #}
+{% macro dotted_names(fields, full='', short='', parent='struct') %}
   {% set found = [] %}
   {% for field in fields %}
+    {% set is_left_out = parent != 'struct' and field.type.kind == 'struct' and field.name != 'key' %}
     {% do found.extend([full ~ field.name, short ~ field.name]) %}
-    {% for child in field.type.fields %}
-      {% set is_left_out = child.type.kind == 'struct' and field.type.kind != 'struct' and child.name != 'key' %}
-      {% do found.extend(
-        sparkevolve.dotted_names([child], full ~ field.name ~ '.', short ~ field.name ~ '.') if not is_left_out else
-        [full ~ field.name ~ '.' ~ child.name] + sparkevolve.dotted_names(
-          child.type.fields, full ~ field.name ~ '.' ~ child.name ~ '.', short ~ field.name ~ '.'
-        )
-      ) %}
-    {% endfor %}
+    {% do found.extend(sparkevolve.dotted_names(
+      field.type.fields, full ~ field.name ~ '.', short if is_left_out else short ~ field.name ~ '.', field.type.kind
+    )) %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}
@@ -422,12 +423,11 @@
 {% endmacro %}
 
 
-{# The format version of a table that is to be replaced, 2 at least. Iceberg takes none back that somebody has upgraded. #}
-{% macro version_of(target) %}
-  {% for row in sparkevolve.rows('show tblproperties ' ~ target) if row[0] == 'format-version' and row[1] | int > 2 %}
-    {% do return(row[1]) %}
-  {% endfor %}
-  {% do return('2') %}
+{# The format version of a table with these properties that is to be replaced, 2 at least. Iceberg takes none back that
+   somebody has upgraded. #}
+{% macro version_of(properties) %}
+  {% set version = properties.get('format-version', '2') %}
+  {% do return(version if version | int > 2 else '2') %}
 {% endmacro %}
 
 

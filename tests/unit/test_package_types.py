@@ -7,7 +7,20 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pyiceberg.types import DecimalType, DoubleType, FloatType, IcebergType, IntegerType, LongType, StringType
+from pyiceberg.schema import Schema, assign_fresh_schema_ids, index_by_name
+from pyiceberg.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
 
 from dbt.adapters.sparkevolve.evolution import names, types
 from dbt.adapters.sparkevolve.sql import spark_types
@@ -219,3 +232,20 @@ def test_a_batch_is_of_the_type_that_spark_says(columns: list[tuple[str, SparkTy
     name, type_ = columns[0]
     other = Leaf("bigint" if type_ == Leaf("int") else "int")
     assert PURE.is_of_type({"type": written(Struct(((name, other), *columns[1:])))}, fields) is False
+
+
+def of_key(iceberg_type: IcebergType) -> Schema:
+    """Return a table with maps whose keys are structs with a field of that type."""
+    key = StructType(NestedField(1, "k", iceberg_type, required=False))
+    value = StructType(NestedField(1, "v", ListType(1, key), required=False))
+    of_maps = ListType(1, MapType(1, key, 1, ListType(1, MapType(1, key, 1, value))))
+    return assign_fresh_schema_ids(Schema(NestedField(1, "c", of_maps, required=False)))
+
+
+@given(nested_loads().map(lambda load: load[0]))
+@example(of_key(IntegerType()))
+@example(of_key(ListType(1, StructType(NestedField(1, "element", IntegerType(), required=False)))))
+@example(of_key(MapType(1, StringType(), 1, StructType(NestedField(1, "value", LongType(), required=False)))))
+def test_fields_have_the_names_by_which_iceberg_finds_them(table: Schema) -> None:
+    """Full and short ones, as PyIceberg indexes them, which Iceberg's Java library was seen to do, too."""
+    assert set(PURE.dotted_names(as_macros_see(table.fields))) == set(index_by_name(table))
