@@ -186,8 +186,8 @@
     {% for change in plan.changes if change.verb == 'widened' and ' from void to ' in change.text %}
       {% do refusals.append(sparkevolve.refuse_type_of_unknown(change.path, change.type)) %}
     {% endfor %}
-    {% for change in sparkevolve.names_of_others(table.name_mapping, plan.changes) %}
-      {% do refusals.append(sparkevolve.refuse_name_of_another(table, change)) %}
+    {% for found in sparkevolve.names_of_others(table.name_mapping, plan.changes) %}
+      {% do refusals.append(sparkevolve.refuse_name_of_another(table, found)) %}
     {% endfor %}
     {% if refusals %}
       {% do return(sparkevolve.refused_plan(refusals)) %}

@@ -88,30 +88,48 @@
 
 
 {# Which added columns and fields, and which new names of a plan's changes, files without field ids may have as the name of
-   another column, each with its path: Iceberg's library would give them that name, and the other one's values with it.
-   Where the mapping is hidden, that may be any. #}
+   another column: Iceberg's library would give them that name, and the other one's values with it. Each is the `change`, and
+   whether it `may_be_own`. Names are compared by their case, as by Iceberg. Where the mapping is hidden, that may be any. #}
 {% macro names_of_others(mapping, changes) %}
   {% set found = [] %}
   {% for change in changes if mapping is not none and change.verb in ['added', 'renamed'] %}
-    {% set name = change.new_name if change.verb == 'renamed' else change.path.names[-1] %}
-    {% set level = namespace(entries=mapping, is_known=mapping != 'hidden') %}
-    {% for outer in change.path.names[:-1] if level.is_known %}
-      {% set entry = namespace(inside=[]) %}
-      {% for candidate in level.entries if outer in candidate.names %}
-        {% set entry.inside = candidate.get('fields') or [] %}
-      {% endfor %}
-      {% set level.entries = entry.inside %}
-    {% endfor %}
-    {% set others = [] %}
-    {% for candidate in level.entries if level.is_known and name | lower in candidate.names | map('lower') | list %}
+    {% set is_rename = change.verb == 'renamed' %}
+    {% set name, own = change.new_name if is_rename else change.path.names[-1], change.path.names[-1] if is_rename else none %}
+    {% set entries, is_taken = sparkevolve.entries_beside(mapping, change.path.names), namespace(by_other=false) %}
+    {% set is_known = own is not none and sparkevolve.entries_named(entries, own) | length > 0 %}
+    {% for entry in sparkevolve.entries_named(entries, name) %}
       {# A field keeps the names that it has had: a rename may go back to one of them. #}
-      {% if change.verb == 'added' or change.path.names[-1] not in candidate.names %}
-        {% do others.append(candidate) %}
+      {% if own is none or own not in entry.names %}
+        {% set is_taken.by_other = true %}
       {% endif %}
     {% endfor %}
-    {% if others or not level.is_known %}
-      {% do found.append(change) %}
+    {% if is_taken.by_other or mapping == 'hidden' %}
+      {% do found.append({'change': change, 'may_be_own': is_rename and not is_known}) %}
     {% endif %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# The entries of a mapping among which that of the last of some names would be. Spark tells no field ids, by which Iceberg
+   finds them: of an outer field whose name of now is in none, it may be any. #}
+{% macro entries_beside(mapping, names) %}
+  {% set level = namespace(entries=mapping if mapping != 'hidden' else []) %}
+  {% for outer in names[:-1] %}
+    {% set inside = [] %}
+    {% for entry in sparkevolve.entries_named(level.entries, outer) or level.entries %}
+      {% do inside.extend(entry.get('fields') or []) %}
+    {% endfor %}
+    {% set level.entries = inside %}
+  {% endfor %}
+  {% do return(level.entries) %}
+{% endmacro %}
+
+
+{% macro entries_named(entries, name) %}
+  {% set found = [] %}
+  {% for entry in entries if name in entry.names %}
+    {% do found.append(entry) %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}

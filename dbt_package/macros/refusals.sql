@@ -322,8 +322,10 @@
 {% endmacro %}
 
 
-{# Only here: the adapter writes the mapping itself, in the commit that changes the schema. #}
-{% macro refuse_name_of_another(table, change) %}
+{# Only here: the adapter writes the mapping itself, in the commit that changes the schema. `found` is of
+   `names_of_others`. #}
+{% macro refuse_name_of_another(table, found) %}
+  {% set change = found.change %}
   {% set name = sparkevolve.quote(change.new_name if change.verb == 'renamed' else change.path.names[-1]) %}
   {% set is_hidden, is_rename = table.name_mapping == 'hidden', change.verb == 'renamed' %}
   {% do return(
@@ -332,13 +334,16 @@
     ~ ', and the table has the property `schema.name-mapping.default`, which says what the names in files without '
     ~ 'field ids mean (those of `add_files` and `migrate`). '
     ~ ('Spark hides its value, since a name in it looks like an address or a secret, so ' ~ name ~ ' may be the name of '
-       ~ 'another column there' if is_hidden else 'There ' ~ name ~ ' is the name of another column, of now or of before')
+       ~ 'another column there' if is_hidden
+       else 'There ' ~ name ~ ' is the name of a column, and ' ~ change.path.text ~ ' is none, so that may be another one'
+       if found.may_be_own else 'There ' ~ name ~ ' is the name of another column, of now or of before')
     ~ ", and Spark's ALTER TABLE would give it to "
     ~ ('this one' if is_rename else 'the new one') ~ ', with the values that such files have: they would be read in the '
     ~ 'wrong column, or not at all. Rewrite the files (`CALL '
     ~ "system.rewrite_data_files(table => '" ~ table.relation ~ "', options => "
     ~ "map('rewrite-all', 'true'))`), then take the property away (`ALTER TABLE " ~ table.relation
-    ~ " UNSET TBLPROPERTIES ('schema.name-mapping.default')`) and run again. Or load this batch with dbt-sparkevolve "
+    ~ " UNSET TBLPROPERTIES ('schema.name-mapping.default')`), run again, and set it again as it was: older snapshots, "
+    ~ 'tags and other branches keep such files, and are read wrongly without it. Or load this batch with dbt-sparkevolve '
     ~ 'itself, which leaves names to their columns' ~ ('.' if is_hidden else ', or use another name.')
   ) %}
 {% endmacro %}

@@ -375,31 +375,41 @@ MAPPING = json.dumps(
         entry(1, "id"),
         entry(2, "a", "a2"),
         entry(3, "l", inside=(entry(5, "element", inside=(entry(6, "m"),)),)),
+        entry(7, "s", inside=(entry(8, "x"),)),
         {"field-id": 4, "names": []},
     ]
 )
 
 
 @pytest.mark.parametrize(
-    ("change", "is_taken"),
+    ("change", "is_taken", "may_be_own"),
     [
-        ({"verb": "added", "path": ["a"]}, True),
-        ({"verb": "added", "path": ["A2"]}, True),
-        ({"verb": "added", "path": ["b"]}, False),
-        ({"verb": "added", "path": ["m"]}, False),
-        ({"verb": "added", "path": ["l", "element", "m"]}, True),
-        ({"verb": "added", "path": ["l", "element", "id"]}, False),
-        ({"verb": "added", "path": ["s", "element", "m"]}, False),
-        ({"verb": "renamed", "path": ["id"], "new_name": "a"}, True),
-        ({"verb": "renamed", "path": ["a2"], "new_name": "A"}, False),
-        ({"verb": "renamed", "path": ["a"], "new_name": "c"}, False),
-        ({"verb": "widened", "path": ["a"]}, False),
+        ({"verb": "added", "path": ["a"]}, True, False),
+        ({"verb": "added", "path": ["a2"]}, True, False),
+        # Names of files are told apart by their case.
+        ({"verb": "added", "path": ["A2"]}, False, False),
+        ({"verb": "added", "path": ["b"]}, False, False),
+        ({"verb": "added", "path": ["m"]}, False, False),
+        ({"verb": "added", "path": ["l", "element", "m"]}, True, False),
+        ({"verb": "added", "path": ["l", "element", "x"]}, False, False),
+        # The mapping has the struct under another name than the table: any of its entries may be it.
+        ({"verb": "added", "path": ["S", "x"]}, True, False),
+        ({"verb": "added", "path": ["L", "element", "m"]}, True, False),
+        ({"verb": "added", "path": ["S", "m"]}, False, False),
+        ({"verb": "renamed", "path": ["id"], "new_name": "a"}, True, False),
+        ({"verb": "renamed", "path": ["b"], "new_name": "a"}, True, True),
+        ({"verb": "renamed", "path": ["s", "x"], "new_name": "y"}, False, False),
+        ({"verb": "renamed", "path": ["a2"], "new_name": "a"}, False, False),
+        ({"verb": "renamed", "path": ["a"], "new_name": "c"}, False, False),
+        ({"verb": "widened", "path": ["a"]}, False, False),
     ],
 )
-def test_names_that_files_without_ids_have_for_another_column(change: dict[str, Any], is_taken: bool) -> None:
+def test_names_that_files_without_ids_have_for_another_column(
+    change: dict[str, Any], is_taken: bool, may_be_own: bool
+) -> None:
     change = {**change, "path": PURE.path_of(change["path"])}
     names = PURE.names_of_others(PURE.read_name_mapping(MAPPING), [change])
-    assert names == ([change] if is_taken else [])
+    assert names == ([{"change": change, "may_be_own": may_be_own}] if is_taken else [])
     assert PURE.names_of_others(PURE.read_name_mapping(None), [change]) == []
 
 
@@ -408,4 +418,4 @@ def test_any_name_may_be_taken_where_the_mapping_is_hidden(text: str) -> None:
     mapping = PURE.read_name_mapping(text)
     change = {"verb": "added", "path": PURE.path_of(["a"])}
     described = {"verb": "described", "path": PURE.path_of(["a"])}
-    assert PURE.names_of_others(mapping, [change, described]) == [change]
+    assert [found["change"] for found in PURE.names_of_others(mapping, [change, described])] == [change]

@@ -1,5 +1,6 @@
 """Files without field ids, in which Iceberg's library would give the name of one column to another."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,16 @@ from tests.functional.harness import Scenario
 ADDS = {"on_schema_change": "append_new_columns"}
 PLAN = ("--vars", "sparkevolve_plan_only: true")
 MAPPING = "schema.name-mapping.default"
+OF_S = json.dumps(
+    [
+        {"field-id": 1, "names": ["id"]},
+        {
+            "field-id": 2,
+            "names": ["s"],
+            "fields": [{"field-id": 3, "names": ["x"]}, {"field-id": 4, "names": ["y"]}],
+        },
+    ]
+)
 SAYS = "and the table has the property `schema.name-mapping.default`"
 HIDDEN = "Spark hides its value, since a name in it looks like an address or a secret"
 
@@ -30,7 +41,7 @@ def import_files(project: Scenario, folder: Path, name: str, columns: str, query
         f"source_table => '`parquet`.`{folder / name}`')"
     )
     for statement in after:
-        project.sql(statement.format(table=table))
+        project.sql(statement.replace("{table}", table))
 
 
 def as_spark_reads(project: Scenario, name: str) -> list[tuple[Any, ...]]:
@@ -39,11 +50,10 @@ def as_spark_reads(project: Scenario, name: str) -> list[tuple[Any, ...]]:
 
 def test_a_name_that_such_files_have_for_another_column_is_refused(lake: Scenario, tmp_path: Path) -> None:
     """And nothing is written: the values of one column would be read in another, or none at all."""
-    s = "s struct<x: int, y: int>"
     cases: dict[str, tuple[str, str, tuple[str, ...], str, dict[str, str], str]] = {
         "swapped": (
             "id int, a int, b int",
-            "1 as id, 10 as a, 20 as b",
+            "10 as a, 20 as b, 1 as id",
             (),
             "2 as id, 11 as a2, 12 as a",
             {"a": "a2", "b": "a"},
@@ -61,17 +71,21 @@ def test_a_name_that_such_files_have_for_another_column_is_refused(lake: Scenari
             "id int, v int",
             "1 as id, 42 as v",
             ("alter table {table} drop column v",),
-            "2 as id, 2 as V",
+            "2 as id, 2 as v",
             {},
-            "The model returns the new column `V`",
+            "The model returns the new column `v`",
         ),
+        # The mapping has the struct under the name that it has in the files.
         "field": (
-            f"id int, {s}",
+            "id int, S struct<x: int, y: int>",
             "1 as id, named_struct('x', 1, 'y', 2) as s",
-            ("alter table {table} drop column s.y",),
-            "2 as id, named_struct('x', 1, 'y', 3) as s",
+            (
+                "alter table {table} set tblproperties ('" + MAPPING + "' = '" + OF_S + "')",
+                "alter table {table} drop column S.y",
+            ),
+            "2 as id, named_struct('x', 1, 'y', 3) as S",
             {},
-            "The model returns the new column `s`.`y`",
+            "The model returns the new column `S`.`y`",
         ),
         "item": (
             "id int, l array<struct<m: int, n: int>>",
@@ -102,6 +116,8 @@ def test_a_name_that_such_files_have_for_another_column_is_refused(lake: Scenari
         assert "nothing was written to it:" in said[name]
         assert (lake.state(name), as_spark_reads(lake, name)) == before[name]
     # What the error says to do does it.
+    lake.sql(f"alter table lake.{lake.schema}.swapped create tag imported")
+    mapping = lake.table("swapped").properties[MAPPING]
     call, alter = re.findall(r"`(CALL [^`]*|ALTER TABLE [^`]* UNSET [^`]*)`", said["swapped"])
     for statement in (call, alter):
         lake.sql(
@@ -111,11 +127,21 @@ def test_a_name_that_such_files_have_for_another_column_is_refused(lake: Scenari
         )
     lake.run("--select", "swapped")
     assert as_spark_reads(lake, "swapped") == [(1, 10, 20), (2, 11, 12)] == lake.rows("swapped")
+    # Whose files have their columns in another order than the table.
+    tagged = f"select id, a, b from lake.{lake.schema}.swapped version as of 'imported'"
+    assert lake.sql(tagged) == [(10, 20, 1)]
+    lake.sql(f"alter table lake.{lake.schema}.swapped set tblproperties ('{MAPPING}' = '{mapping}')")
+    assert lake.sql(tagged) == [(1, 10, 20)]
+    assert as_spark_reads(lake, "swapped") == [(1, 10, 20), (2, 11, 12)] == lake.rows("swapped")
 
 
 def test_other_changes_are_made(lake: Scenario, tmp_path: Path) -> None:
-    """A column keeps the names that it has had: a rename may go back to one, and nobody else gets one."""
-    import_files(lake, tmp_path, "other", "id int, a int", "select 1 as id, 10 as a")
+    """A column keeps the names that it has had: a rename may go back to one, and nobody else gets one.
+
+    Names that differ by their case are not the same in files.
+    """
+    drop = "alter table {table} drop column N"
+    import_files(lake, tmp_path, "other", "id int, a int, N int", "select 1 as id, 10 as a, 9 as N", drop)
     for query, renames, rows in (
         ("2 as id, 11 as a2, 5 as n", {"a": "a2"}, [(1, 10, None), (2, 11, 5)]),
         ("3 as id, 12 as a", {"a2": "a"}, [(1, 10, None), (2, 11, 5), (3, 12, None)]),
