@@ -443,55 +443,57 @@
    it is then: what the model has read of it may not be so any more. #}
 {% macro load_existing(target, settings) %}
   {% set run = namespace(done=false, loads=0, changed=[], lost=0) %}
-  {% for attempt in range(settings.commit_retries + 3) if not run.done %}
-    {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
-    {% set table = sparkevolve.read_table(target) %}
-    {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
-    {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
-    {% do sparkevolve.check_session(table, settings, on_branch) %}
-    {% do sparkevolve.check_table(table, settings, on_branch) %}
-    {% do sparkevolve.check_partitionings(table, settings, on_branch) %}
-    {% do sparkevolve.end_replacement(target, table.properties) %}
-    {% do sparkevolve.drop_old_branches(table) %}
-    {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
-    {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
-    {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
-    {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed) %}
-    {% do sparkevolve.stage(staged, query) %}
-    {% do sparkevolve.check_described_still(target, query, staged, run.changed) %}
-    {% set batch = sparkevolve.measure(staged, table, query, settings) %}
-    {% if not sparkevolve.is_of_type(batch, query.fields) %}
-      {# What the model reads has changed since its query was described: the batch says what is to be loaded. #}
-      {% do log(target ~ ': what the model returns has changed since this run has looked, and is planned anew', info=True) %}
-      {% do sparkevolve.describe_staged(target, staged, query, settings) %}
-      {% do sparkevolve.refuse_staged(target, staged, query.refusals, run.changed) %}
-      {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed, staged) %}
+  {% for attempt in range(settings.commit_retries + 3) %}
+    {% if not run.done %}
+      {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
+      {% set table = sparkevolve.read_table(target) %}
+      {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
+      {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
+      {% do sparkevolve.check_session(table, settings, on_branch) %}
+      {% do sparkevolve.check_table(table, settings, on_branch) %}
+      {% do sparkevolve.check_partitionings(table, settings, on_branch) %}
+      {% do sparkevolve.end_replacement(target, table.properties) %}
+      {% do sparkevolve.drop_old_branches(table) %}
+      {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
+      {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
+      {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
+      {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed) %}
+      {% do sparkevolve.stage(staged, query) %}
+      {% do sparkevolve.check_described_still(target, query, staged, run.changed) %}
       {% set batch = sparkevolve.measure(staged, table, query, settings) %}
+      {% if not sparkevolve.is_of_type(batch, query.fields) %}
+        {# What the model reads has changed since its query was described: the batch says what is to be loaded. #}
+        {% do log(target ~ ': what the model returns has changed since this run has looked, and is planned anew', info=True) %}
+        {% do sparkevolve.describe_staged(target, staged, query, settings) %}
+        {% do sparkevolve.refuse_staged(target, staged, query.refusals, run.changed) %}
+        {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed, staged) %}
+        {% set batch = sparkevolve.measure(staged, table, query, settings) %}
+      {% endif %}
+      {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
+      {% do sparkevolve.refuse_staged(target, staged, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
+      {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
+      {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
+      {% set run.loads = run.loads + 1 %}
+      {% set load = {
+        'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,
+        'settings': settings, 'on_branch': on_branch, 'columns': query.fields,
+        'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries,
+        'deleted': none
+      } %}
+      {# Warnings may be errors: they come before the table is changed. #}
+      {% set differences = sparkevolve.differences(table, settings) if attempt == 0 else [] %}
+      {% do sparkevolve.warn(
+        target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
+      ) %}
+      {% for sql in sparkevolve.change_statements(target, plan.changes) %}
+        {% do sparkevolve.run_statement(sql, 'evolve') %}
+      {% endfor %}
+      {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
+      {% do sparkevolve.log_plan(target, plan, settings) %}
+      {% set outcome = sparkevolve.run_load(load) %}
+      {% do sparkevolve.drop_staged(staged) %}
+      {% set run.done = outcome == 'done' %}
     {% endif %}
-    {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
-    {% do sparkevolve.refuse_staged(target, staged, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
-    {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
-    {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
-    {% set run.loads = run.loads + 1 %}
-    {% set load = {
-      'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,
-      'settings': settings, 'on_branch': on_branch, 'columns': query.fields,
-      'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries,
-      'deleted': none
-    } %}
-    {# Warnings may be errors: they come before the table is changed. #}
-    {% set differences = sparkevolve.differences(table, settings) if attempt == 0 else [] %}
-    {% do sparkevolve.warn(
-      target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
-    ) %}
-    {% for sql in sparkevolve.change_statements(target, plan.changes) %}
-      {% do sparkevolve.run_statement(sql, 'evolve') %}
-    {% endfor %}
-    {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
-    {% do sparkevolve.log_plan(target, plan, settings) %}
-    {% set outcome = sparkevolve.run_load(load) %}
-    {% do sparkevolve.drop_staged(staged) %}
-    {% set run.done = outcome == 'done' %}
   {% endfor %}
 {% endmacro %}
 

@@ -96,13 +96,16 @@
 {# How many arguments there are from the first one on. #}
 {% macro count_arguments(parts, start) %}
   {% set read = namespace(depth=0, number=1) %}
-  {% for part in parts[start:] if read.depth >= 0 %}
+  {% for part in parts[start:] %}
     {% if part[1] in ['(', '['] %}
       {% set read.depth = read.depth + 1 %}
     {% elif part[1] in [')', ']'] %}
       {% set read.depth = read.depth - 1 %}
     {% elif read.depth == 0 and part[1] == ',' %}
       {% set read.number = read.number + 1 %}
+    {% endif %}
+    {% if read.depth < 0 %}
+      {% do return(read.number) %}
     {% endif %}
   {% endfor %}
   {% do return(read.number) %}

@@ -72,24 +72,26 @@
 {% macro dotted_levels(text) %}
   {% set levels = [] %}
   {% set read = namespace(rest=text, is_wrong=text == '') %}
-  {% for _ in range(text | length) if read.rest != '' and not read.is_wrong %}
-    {% set quoted = modules.re.match('`((?:[^`]|``)+)`', read.rest) %}
-    {% set plain = modules.re.match('[^.`][^.]*', read.rest) %}
-    {% if quoted %}
-      {% do levels.append([quoted.group(1) | replace('``', '`'), true]) %}
-    {% elif plain %}
-      {% do levels.append([plain.group(0), false]) %}
-    {% endif %}
-    {% set found = quoted or plain %}
-    {% if not found %}
-      {% set read.is_wrong = true %}
-    {% else %}
-      {% set read.rest = read.rest[found.group(0) | length:] %}
-      {# A dot parts two levels, and is nothing at the end. #}
-      {% if read.rest == '.' or (read.rest != '' and read.rest[0] != '.') %}
+  {% for _ in range(text | length) %}
+    {% if read.rest != '' and not read.is_wrong %}
+      {% set quoted = modules.re.match('`((?:[^`]|``)+)`', read.rest) %}
+      {% set plain = modules.re.match('[^.`][^.]*', read.rest) %}
+      {% if quoted %}
+        {% do levels.append([quoted.group(1) | replace('``', '`'), true]) %}
+      {% elif plain %}
+        {% do levels.append([plain.group(0), false]) %}
+      {% endif %}
+      {% set found = quoted or plain %}
+      {% if not found %}
         {% set read.is_wrong = true %}
       {% else %}
-        {% set read.rest = read.rest[1:] %}
+        {% set read.rest = read.rest[found.group(0) | length:] %}
+        {# A dot parts two levels, and is nothing at the end. #}
+        {% if read.rest == '.' or (read.rest != '' and read.rest[0] != '.') %}
+          {% set read.is_wrong = true %}
+        {% else %}
+          {% set read.rest = read.rest[1:] %}
+        {% endif %}
       {% endif %}
     {% endif %}
   {% endfor %}

@@ -426,9 +426,11 @@
   {% endif %}
   {% if not planner.policy.nested_evolution %}
     {% set needed = namespace(any=false) %}
-    {% for finding in findings if planner[finding] | length > marks[finding] %}
-      {% set needed.any = true %}
-      {% do planner.update({finding: planner[finding][:marks[finding]]}) %}
+    {% for finding in findings %}
+      {% if planner[finding] | length > marks[finding] %}
+        {% set needed.any = true %}
+        {% do planner.update({finding: planner[finding][:marks[finding]]}) %}
+      {% endif %}
     {% endfor %}
     {% if needed.any %}
       {% do planner.refusals.append(sparkevolve.refuse_nested_off(

@@ -397,14 +397,16 @@
   {% endif %}
   {% set at = namespace(id=head, is_lost=false, has_deleted=load.deleted in [none, load.table.base]) %}
   {% set chain = [] %}
-  {% for _ in range(snapshots | length + 1) if at.id is not none and at.id != load.table.base %}
-    {% set at.has_deleted = at.has_deleted or at.id == load.deleted %}
-    {% if at.id in snapshots %}
-      {% do chain.append(snapshots[at.id]) %}
-      {% set at.id = snapshots[at.id].parent %}
-    {% else %}
-      {% set at.is_lost = true %}
-      {% set at.id = none %}
+  {% for _ in range(snapshots | length + 1) %}
+    {% if at.id is not none and at.id != load.table.base %}
+      {% set at.has_deleted = at.has_deleted or at.id == load.deleted %}
+      {% if at.id in snapshots %}
+        {% do chain.append(snapshots[at.id]) %}
+        {% set at.id = snapshots[at.id].parent %}
+      {% else %}
+        {% set at.is_lost = true %}
+        {% set at.id = none %}
+      {% endif %}
     {% endif %}
   {% endfor %}
   {% if at.is_lost %}

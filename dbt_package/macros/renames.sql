@@ -267,14 +267,16 @@
 {# The fields among which the last of some names would stand; none if there is no such place. #}
 {% macro siblings_at(fields, names) %}
   {% set here = namespace(type=sparkevolve.struct_type(fields)) %}
-  {% for name in names[:-1] if here.type is not none %}
-    {% if here.type.kind == 'array' %}
-      {% set here.type = here.type.fields[0].type %}
-    {% elif here.type.kind == 'map' %}
-      {% set here.type = here.type.fields[1].type %}
-    {% elif here.type.kind == 'struct' %}
-      {% set step = sparkevolve.siblings(here.type.fields).get(name | lower) %}
-      {% set here.type = step.type if step is not none else none %}
+  {% for name in names[:-1] %}
+    {% if here.type is not none %}
+      {% if here.type.kind == 'array' %}
+        {% set here.type = here.type.fields[0].type %}
+      {% elif here.type.kind == 'map' %}
+        {% set here.type = here.type.fields[1].type %}
+      {% elif here.type.kind == 'struct' %}
+        {% set step = sparkevolve.siblings(here.type.fields).get(name | lower) %}
+        {% set here.type = step.type if step is not none else none %}
+      {% endif %}
     {% endif %}
   {% endfor %}
   {% if here.type is none or here.type.kind != 'struct' %}

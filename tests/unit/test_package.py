@@ -51,6 +51,38 @@ def test_each_name_within_a_namespace_is_set_alone() -> None:
     assert [file.name for file in (*FILES, *own) if several.search(file.read_text(encoding="utf-8"))] == []
 
 
+def changed_in(loop: nodes.For) -> set[str]:
+    """Return the names of what the body of a loop sets a member of, or adds to."""
+    found = {member.name for statement in loop.body for member in statement.find_all(nodes.NSRef)}
+    for statement in loop.body:
+        for call in statement.find_all(nodes.Call):
+            method = call.node
+            if isinstance(method, nodes.Getattr) and method.attr in ("append", "extend", "insert", "update"):
+                found |= {method.node.name} if isinstance(method.node, nodes.Name) else set()
+    return found
+
+
+def test_no_filter_of_a_loop_depends_on_what_its_body_does() -> None:
+    """Jinja asks before each turn; minijinja, which dbt v2 has taken, before the first one for all."""
+
+    def depending(text: str) -> list[int]:
+        loops = [loop for loop in get_environment().parse(text).find_all(nodes.For) if loop.test]
+        return [
+            loop.lineno
+            for loop in loops
+            if {name.name for name in loop.test.find_all(nodes.Name)} & changed_in(loop)
+        ]
+
+    assert depending(
+        "{% for x in y if not at.end %}{% if x %}{% set at.end = x %}{% endif %}{% endfor %}"
+    ) == [1]
+    assert depending("{% for x in y if x not in z %}{% do z.append(x) %}{% endfor %}") == [1]
+    assert depending("{% for x in y if x not in a %}{% do z.append(x) %}{% set at.b = a %}{% endfor %}") == []
+    own = Path(PACKAGE_PATH).rglob("*.sql")
+    texts = {file.name: file.read_text(encoding="utf-8") for file in (*FILES, *own)}
+    assert {name: found for name, text in texts.items() if (found := depending(text))} == {}
+
+
 def test_no_pattern_needs_what_other_engines_for_them_lack() -> None:
     assert not calls(r"\(\?(?!:)[=!<P]")
     assert calls(r"modules\.re\.(\w+)") <= {"match", "search", "findall"}

@@ -4,46 +4,48 @@
   {% set runner = adapter.load_runner() %}
   {% set run = namespace(query=none, staged=none, loads=0, described=false, on_branch=false, done=false) %}
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
-  {% for attempt in range(settings.commit_retries + 2) if not run.done %}
-    {% set base = runner.begin_load(target_relation) %}
-    {% do sparkevolve__refresh(target_relation) %}
-    {% set is_staged = run.staged is not none and settings.strategy != 'snapshot'
-       and not adapter.queries().reads(sparkevolve__compiled_query(), target_relation) %}
-    {% if not is_staged %}
-      {% set run.query = sparkevolve__batch_query(target_relation, settings, base) %}
-    {% endif %}
-    {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping | list) %}
-    {% do sparkevolve__log_detected(target_relation, detected) %}
-    {% do sparkevolve__check_schema_change(target_relation, detected, settings, adapter.node().written) %}
-    {% if not is_staged %}
-      {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
-    {% endif %}
-    {% set good = runner.route(
-      target_relation, base, run.staged, settings, model.name, sparkevolve__dead_letter_location(settings)
-    ) %}
-    {% set load = runner.evolve(
-      base, target_relation, good, settings, sparkevolve__column_docs(), detected, run.query.columns,
-      model.unique_id, graph
-    ) %}
-    {% do sparkevolve__log_evolution(target_relation, load) %}
-    {% if runner.wait_for_turn(load) %}
-      {% set run.loads = run.loads + 1 %}
-      {# Before the load: what fails then leaves the rows as they are. #}
-      {% if not run.described %}
-        {% do persist_docs(target_relation, model) %}
-        {% set run.described = true %}
+  {% for attempt in range(settings.commit_retries + 2) %}
+    {% if not run.done %}
+      {% set base = runner.begin_load(target_relation) %}
+      {% do sparkevolve__refresh(target_relation) %}
+      {% set is_staged = run.staged is not none and settings.strategy != 'snapshot'
+         and not adapter.queries().reads(sparkevolve__compiled_query(), target_relation) %}
+      {% if not is_staged %}
+        {% set run.query = sparkevolve__batch_query(target_relation, settings, base) %}
       {% endif %}
-      {% if load.changes %}
-        {% do sparkevolve__refresh(target_relation) %}
+      {% set detected = sparkevolve__detect_schema_change(run.query.columns, base.columns, settings.bookkeeping | list) %}
+      {% do sparkevolve__log_detected(target_relation, detected) %}
+      {% do sparkevolve__check_schema_change(target_relation, detected, settings, adapter.node().written) %}
+      {% if not is_staged %}
+        {% set run.staged = sparkevolve__stage_query(target_relation, run.query, settings) %}
       {% endif %}
-      {% set run.on_branch = load.cut is not none %}
-      {% if not load.goes_on_branch %}
-        {% do runner.publish_letters(settings) %}
+      {% set good = runner.route(
+        target_relation, base, run.staged, settings, model.name, sparkevolve__dead_letter_location(settings)
+      ) %}
+      {% set load = runner.evolve(
+        base, target_relation, good, settings, sparkevolve__column_docs(), detected, run.query.columns,
+        model.unique_id, graph
+      ) %}
+      {% do sparkevolve__log_evolution(target_relation, load) %}
+      {% if runner.wait_for_turn(load) %}
+        {% set run.loads = run.loads + 1 %}
+        {# Before the load: what fails then leaves the rows as they are. #}
+        {% if not run.described %}
+          {% do persist_docs(target_relation, model) %}
+          {% set run.described = true %}
+        {% endif %}
+        {% if load.changes %}
+          {% do sparkevolve__refresh(target_relation) %}
+        {% endif %}
+        {% set run.on_branch = load.cut is not none %}
+        {% if not load.goes_on_branch %}
+          {% do runner.publish_letters(settings) %}
+        {% endif %}
+        {% do sparkevolve__run_load(runner, load) %}
+        {% do runner.audit(load) %}
+        {% set run.done = runner.publish(load, run.loads > settings.commit_retries) %}
+        {% do runner.note_shape(load) %}
       {% endif %}
-      {% do sparkevolve__run_load(runner, load) %}
-      {% do runner.audit(load) %}
-      {% set run.done = runner.publish(load, run.loads > settings.commit_retries) %}
-      {% do runner.note_shape(load) %}
     {% endif %}
   {% endfor %}
   {% do sparkevolve__rows_are_visible(target_relation, settings, only_hooks=true) %}
