@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import datetime, timezone
+from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -414,6 +416,32 @@ def test_a_catalog_that_stays_busy_is_not_said_to_have_other_writers(
         f" cannot be reached: it answers with HTTP {status}. The descriptions of {target} could not be "
         "stored, as far as is known; the next run finds out. See to it "
     ) in error.value.msg
+
+
+@pytest.mark.parametrize("said", ["1", "date", "99999", "soon"])
+def test_a_catalog_is_left_alone_as_long_as_it_asks(
+    lake: IcebergCatalog, target: SparkEvolveRelation, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    """At most as long as it may be away; what is no time is passed over."""
+    lake.access.watch = Watch(replace(lake.access.settings, sqlite_file=None), 2, lake.access.cancellation)
+    response = Response()
+    response.status_code = 503
+    response.headers["Retry-After"] = (
+        format_datetime(datetime.fromtimestamp(time.time() + 2, timezone.utc)) if said == "date" else said
+    )
+    failures = [None]
+    real = lake.access.opened.commit_table
+
+    def commit_table(*args: Any) -> Any:
+        if failures:
+            failures.pop()
+            raise ServiceUnavailableError("SlowDown: busy") from HTTPError("busy", response=response)
+        return real(*args)
+
+    monkeypatch.setattr(lake.access.opened, "commit_table", commit_table)
+    started = time.monotonic()
+    lake.set_docs(target, "d", {}, 1)
+    assert {"1": 1, "date": 1, "99999": 2, "soon": 0}[said] <= time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(

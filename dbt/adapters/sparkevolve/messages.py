@@ -6,7 +6,9 @@ it knows, and of which versions; ``docs/limits-of-others.md`` names the test tha
 
 import re
 import socket
+import time
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.exceptions import CommitFailedException, ServiceUnavailableError, TooManyRequestsError
@@ -437,10 +439,12 @@ _SPARK = re.compile(
     r"|Cannot (?:connect|communicate)|Failed to connect|RuntimeMetaException|SQLITE_CANTOPEN"
     r"|Service unavailable:|Error occurred while processing [A-Z]+ request"
 )
-# What Iceberg's Java library puts before the answer of a REST catalog.
+# What Iceberg's Java library puts before the answer of a REST catalog, whose class is cut off. An object
+# store, or a function of a user's, has such words in the middle of what it says.
 _REST_IN_SPARK = re.compile(
-    r"(?:Server error|Service (?:failed|unavailable)|Not authorized|Forbidden|Malformed request"
-    r"|Unable to process): |Error occurred while processing [A-Z]+ request"
+    r"^(?:Caused by: )?(?:(?:Server error|Service (?:failed|unavailable)|Not authorized|Forbidden"
+    r"|Malformed request|Unable to process): |Error occurred while processing [A-Z]+ request)",
+    re.MULTILINE,
 )
 # What it says before what a driver of Java has said, whose classes are cut off.
 _DATABASE_IN_SPARK = re.compile(
@@ -508,6 +512,20 @@ def outage(exc: BaseException) -> str | None:
         if isinstance(part, ConnectionError) or getattr(part, "connection_invalidated", False):
             return "it closed the connection"
     return None
+
+
+def asked_to_wait(exc: BaseException) -> float:
+    """Return for how many seconds a catalog has asked to be left alone (``Retry-After``); 0 if it has not."""
+    for part in _chain(exc):
+        said = str(getattr(getattr(part, "response", None), "headers", {}).get("Retry-After", "")).strip()
+        if said.isdecimal():
+            return float(said)
+        if said:
+            try:
+                return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+            except ValueError:
+                return 0
+    return 0
 
 
 def refusal(exc: BaseException) -> str | None:

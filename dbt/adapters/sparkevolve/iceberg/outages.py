@@ -11,7 +11,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, SparkEvolveError
 from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
-from dbt.adapters.sparkevolve.messages import IS_LOCKED, answer_of, outage
+from dbt.adapters.sparkevolve.messages import IS_LOCKED, answer_of, asked_to_wait, outage
 
 if TYPE_CHECKING:
     from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
@@ -87,11 +87,23 @@ class Watch:
                         f"The catalog `{self._name}` is away ({reason}); waiting for it, at most "
                         f"{self._seconds:g} s"
                     )
-                self._cancellation.pause(min(0.1 * 2**number, LONGEST_PAUSE_SECONDS))
+                pause = min(0.1 * 2**number, LONGEST_PAUSE_SECONDS)
+                self.pause(exc, pause, max(pause, self._seconds - waited))
                 number += 1
             else:
                 self.has_answered = True
                 return answer
+
+    def pause(self, exc: BaseException, seconds: float, longest: float | None = None) -> None:
+        """Wait before something is tried again, or until the run is cancelled.
+
+        Args:
+            exc: why it failed; a catalog that is asked too often may say for how long to leave it alone.
+            seconds: how long to wait if it does not.
+            longest: how long to wait at the most; None for as long as the catalog may be away.
+        """
+        most = self._seconds if longest is None else longest
+        self._cancellation.pause(max(seconds, min(asked_to_wait(exc), most)))
 
     def error(self, reason: str, undone: str = "", waited: float = 0) -> CatalogUnavailableError:
         """Return the error that says that the catalog is away."""

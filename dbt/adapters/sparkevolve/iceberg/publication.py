@@ -358,11 +358,11 @@ def publish(
                 is_under_way = is_under_way or tried is not None
                 if outages < MOST_OUTAGES:
                     # No conflict: what waits for the catalog is the next look at the table.
-                    access.cancellation.pause(wait_seconds(outages))
+                    access.watch.pause(exc, wait_seconds(outages))
                     outages += 1
                     continue
             if number <= retries:
-                access.cancellation.pause(wait_seconds(number))
+                access.watch.pause(exc, wait_seconds(number))
         number += 1
     unknown = tried if is_unknown else None
     raise PublishError(str(relation), answer(access, last), unknown, base.ref) from last

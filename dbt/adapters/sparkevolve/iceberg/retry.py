@@ -76,7 +76,7 @@ def retry(
                     said = answer_of(exc)
                     said = ". ".join(filter(None, [said, access.holders_of_lock(said)]))
                     raise CommitConflictError(str(relation), retries + 1, said, wanted=wanted) from exc
-                access.cancellation.pause(wait_seconds(conflicts))
+                access.watch.pause(exc, wait_seconds(conflicts))
                 conflicts += 1
             elif reason is None:
                 if is_no_answer(exc) or isinstance(exc, CommitStateUnknownException):
@@ -90,7 +90,7 @@ def retry(
             else:
                 undone = _unknown(wanted, relation)
                 # What waits for the catalog is the next look at the table.
-                access.cancellation.pause(wait_seconds(outages))
+                access.watch.pause(exc, wait_seconds(outages))
                 outages += 1
 
 
