@@ -630,10 +630,11 @@
           {% set read.retired = rename.new_name | lower %}
         {% endif %}
       {% endfor %}
-      {% if sparkevolve.condition_needs(condition, path, path[:-1] + [read.retired]) %}
+      {% set is_null = path | length == change.path.names | length %}
+      {% if sparkevolve.condition_needs(condition, path, path[:-1] + [read.retired], is_null) %}
         {% do found.append(
-          '`incremental_predicates` need ' ~ change.path.text ~ ' (' ~ condition.text | trim ~ '), which is new. It is '
-          ~ 'NULL in all older rows, so they do not meet them and stay.'
+          '`incremental_predicates` name ' ~ change.path.text ~ ' (' ~ condition.text | trim ~ '), which is new. It is '
+          ~ 'NULL in all older rows: those for which the condition does not hold then stay.'
         ) %}
       {% endif %}
     {% endfor %}

@@ -2,8 +2,9 @@
    with a test of equality. #}
 
 
-{# Each place in which a condition names a column of the table, or a field in one: its folded `path`, and what is `asked` of
-   it, `null` or `not null`, where the text asks only whether it is. What stands behind the alias of the batch is none, nor
+{# Each place in which a condition names a column of the table, or a field in one: its folded `path`, what is `asked` of it,
+   `null` or `not null`, where the text asks only whether it is, and `or_null`, the columns and fields of which any that is
+   NULL makes true what this stands in, and all that is said there: `… OR x IS NULL`. What stands behind the alias of the batch is none, nor
    are strings, comments, functions, types and the units of intervals. A name without an alias counts as one of the table; an
    index ends the path. #}
 {% macro mentions(sql) %}
@@ -28,12 +29,130 @@
       {% if sparkevolve.is_sql_column(parts, start, at.end)
             and not (is_qualified and path[0] == 'dbt_internal_source') %}
         {% do found.append({
-          'path': path[1:] if is_qualified else path, 'asked': sparkevolve.asked_of(parts, start, at.end)
+          'path': path[1:] if is_qualified else path, 'asked': sparkevolve.asked_of(parts, start, at.end),
+          'start': start, 'end': at.end, 'or_null': []
         }) %}
       {% endif %}
     {% endif %}
   {% endfor %}
+  {% do sparkevolve.find_alternatives(parts, found) %}
   {% do return(found) %}
+{% endmacro %}
+
+
+{# Find out for each mention whose NULL makes true what it stands in, as far as ANDs and ORs tell: its `or_null`. A group is
+   what stands between two parentheses, or the whole text, with the `branches` between its ORs, the `links` between the ANDs
+   of the branch, and of the operand that is being read where it begins, how many tokens and groups are in it, the last group,
+   and how many BETWEENs wait for their AND. What has been read is a node: what was `found` in it, and of what NULL makes it
+   true. #}
+{% macro find_alternatives(parts, found) %}
+  {% set starts = {} %}
+  {% for mention in found %}
+    {% do starts.update({mention.start: mention}) %}
+  {% endfor %}
+  {% set end, closes = parts | length - 4, {'(': ')', '[': ']', 'case': 'end'} %}
+  {% set groups = [sparkevolve.begin_group('', 1)] %}
+  {% for part in parts[2:end] if groups %}
+    {% set at, group = loop.index0 + 2, groups[-1] %}
+    {% set word = part[1] | lower if parts[loop.index0 + 1][1] != '.' else '' %}
+    {% if at in starts %}
+      {% do group.found.append(starts[at]) %}
+    {% endif %}
+    {% if word in closes %}
+      {% do groups.append(sparkevolve.begin_group(word, at)) %}
+    {% elif word in [')', ']', 'end'] %}
+      {% if closes.get(group.opened_by) == word %}
+        {% set node = sparkevolve.end_group(group, at) %}
+        {% do groups.pop() %}
+        {# A query has conditions of its own. #}
+        {% set is_query = parts[group.start + 1][1] | lower in ['select', 'from', 'with', 'values', 'table'] %}
+        {% do groups[-1].found.extend(node.found) %}
+        {% do groups[-1].update({
+          'size': groups[-1].size + 1, 'has_group': true, 'inner': node if word == ')' and not is_query else none
+        }) %}
+      {% else %}
+        {# `CASE` or `END` may be a name. #}
+        {% do groups.clear() %}
+      {% endif %}
+    {% elif word == 'or' %}
+      {% do sparkevolve.end_branch(group, at) %}
+      {% do sparkevolve.begin_operand(group, at + 1) %}
+    {% elif word == 'and' and not group.betweens %}
+      {% do sparkevolve.end_operand(group, at) %}
+      {% do sparkevolve.begin_operand(group, at + 1) %}
+    {% else %}
+      {% set waiting = {'between': 1, 'and': -1}.get(word, 0) %}
+      {% do group.update({'size': group.size + 1, 'betweens': group.betweens + waiting}) %}
+    {% endif %}
+  {% endfor %}
+  {% if groups | length == 1 %}
+    {% do sparkevolve.end_group(groups[0], end) %}
+  {% else %}
+    {% for mention in found %}
+      {% do mention.update({'or_null': []}) %}
+    {% endfor %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro begin_group(opened_by, start) %}
+  {% set group = {'opened_by': opened_by, 'start': start, 'branches': [], 'links': []} %}
+  {% do sparkevolve.begin_operand(group, start + 1) %}
+  {% do return(group) %}
+{% endmacro %}
+
+
+{% macro begin_operand(group, start) %}
+  {% do group.update({
+    'found': [], 'first': start, 'size': 0, 'has_group': false, 'inner': none, 'betweens': 0
+  }) %}
+{% endmacro %}
+
+
+{% macro end_operand(group, end) %}
+  {% if group.size == 1 and group.inner is not none %}
+    {% do group.links.append(group.inner) %}
+  {% else %}
+    {% set nulls = [] %}
+    {% for mention in group.found if mention.asked == 'null' %}
+      {# `isnull(…)`, or `… IS NULL`. #}
+      {% set whole = [mention.start - 2, mention.end + 1] if group.has_group else [mention.start, mention.end + 2] %}
+      {% if whole == [group.first, end] %}
+        {% do nulls.append(mention.path) %}
+      {% endif %}
+    {% endfor %}
+    {% for mention in group.found %}
+      {# Of an OR in it nothing is known, since there may be a NOT around that. #}
+      {% do mention.update({'or_null': nulls | list}) %}
+    {% endfor %}
+    {% do group.links.append({'found': group.found, 'true_if_null': nulls}) %}
+  {% endif %}
+{% endmacro %}
+
+
+{% macro end_branch(group, end) %}
+  {% do sparkevolve.end_operand(group, end) %}
+  {% if group.links | length == 1 %}
+    {% do group.branches.append(group.links[0]) %}
+  {% else %}
+    {% do group.branches.append({'found': group.links | map(attribute='found') | sum(start=[]), 'true_if_null': []}) %}
+  {% endif %}
+  {% do group.update({'links': []}) %}
+{% endmacro %}
+
+
+{% macro end_group(group, end) %}
+  {% do sparkevolve.end_branch(group, end) %}
+  {% set node = {
+    'found': group.branches | map(attribute='found') | sum(start=[]),
+    'true_if_null': group.branches | map(attribute='true_if_null') | sum(start=[])
+  } %}
+  {% if group.branches | length > 1 %}
+    {% for mention in node.found %}
+      {% do mention.or_null.extend(node.true_if_null) %}
+    {% endfor %}
+  {% endif %}
+  {% do return(node) %}
 {% endmacro %}
 
 
@@ -135,8 +254,8 @@
 {% endmacro %}
 
 
-{# The condition that would find no row any more if a field were replaced; none if there is none. `retired` is what the old
-   one is called from now on. #}
+{# The condition that may not find some rows any more if a field were replaced; none if there is none. `retired` is what the
+   old one is called from now on. #}
 {% macro needing_condition(planner, parent, name, retired) %}
   {% if not planner.policy.conditions %}
     {% do return(none) %}
@@ -149,32 +268,34 @@
     {% endif %}
     {% set at.type = (at.type.fields | selectattr('name', 'equalto', level) | first).type %}
   {% endfor %}
+  {% set is_null = levels | length == parent.names | length %}
   {% for condition in planner.policy.conditions %}
-    {% if sparkevolve.condition_needs(condition, levels + [name | lower], levels + [retired | lower]) %}
-      {% do return(condition) %}
+    {% if sparkevolve.condition_needs(condition, levels + [name | lower], levels + [retired | lower], is_null) %}
+      {% do return(dict(condition, is_inside=not is_null)) %}
     {% endif %}
   {% endfor %}
   {% do return(none) %}
 {% endmacro %}
 
 
-{# Whether rows with NULL at a path would not be found any more by a condition. Not so if it asks for NULL there, or names what
-   the old one is called from now on, too: then it was written for both. #}
-{% macro condition_needs(condition, path, of_old) %}
-  {% set found = namespace(about=false, is_for_both=false) %}
+{# Whether rows may not be found any more by a condition whose value at a path is replaced. Not so if it holds where that is
+   NULL, or names what the old one is called from now on, too: then it was written for both. What is in a list or a map does
+   not read as NULL: an expression has the values of all elements. #}
+{% macro condition_needs(condition, path, of_old, is_null) %}
+  {% set length, found = path | length, namespace(needs=false, is_for_both=false) %}
   {% for mention in condition.mentions %}
-    {% set length = mention.path | length %}
-    {% if mention.path[:path | length] == path %}
-      {% set found.about = true %}
-      {% if mention.asked == 'null' %}
-        {% set found.is_for_both = true %}
+    {% if mention.path[:length] == path or (mention.path == path[:mention.path | length] and not mention.asked) %}
+      {% set spared = namespace(any=false) %}
+      {% for null in mention.or_null if is_null and null[:length] == path %}
+        {% set spared.any = true %}
+      {% endfor %}
+      {% if not spared.any %}
+        {% set found.needs = true %}
       {% endif %}
-    {% elif mention.path == path[:length] and not mention.asked %}
-      {% set found.about = true %}
     {% endif %}
     {% if mention.path[:of_old | length] == of_old %}
       {% set found.is_for_both = true %}
     {% endif %}
   {% endfor %}
-  {% do return(found.about and not found.is_for_both) %}
+  {% do return(found.needs and not found.is_for_both) %}
 {% endmacro %}

@@ -228,7 +228,7 @@
     ) %}
   {% elif condition is not none and not policy.replaces_all_rows %}
     {% do planner.refusals.append(
-      sparkevolve.refuse_replaced_condition(path, old_name, old.type, new.type, condition.text)
+      sparkevolve.refuse_replaced_condition(path, old_name, old.type, new.type, condition.text, condition.is_inside)
     ) %}
   {% elif policy.overwrites_partitions and in_partitions %}
     {% do planner.refusals.append(sparkevolve.refuse_replaced_partition(path, old_name, old.type, new.type)) %}

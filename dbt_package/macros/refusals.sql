@@ -205,12 +205,16 @@
 {% endmacro %}
 
 
-{% macro refuse_replaced_condition(path, old_name, old, new, text) %}
+{# What `is_inside` a list or a map no condition can ask for as it asks for a column. #}
+{% macro refuse_replaced_condition(path, old_name, old, new, text, is_inside=false) %}
   {% do return(
-    sparkevolve.replaced_text(path, old_name, old, new) ~ '. `incremental_predicates` need it (' ~ text | trim
-    ~ '), and it would be NULL in all rows that are there: the batch would find none of them, and add its rows beside them. '
-    ~ 'Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or let '
-    ~ 'it hold for NULL too: `… OR DBT_INTERNAL_DEST.' ~ path.text ~ ' IS NULL`. Or make a full refresh.'
+    sparkevolve.replaced_text(path, old_name, old, new) ~ '. `incremental_predicates` name it (' ~ text | trim
+    ~ '), and it would be NULL in all rows that are there: those for which the condition does not hold then would not be '
+    ~ 'found, and rows of the batch be added beside them. '
+    ~ ('Take that condition out, or have it read ' ~ sparkevolve.quote(old_name) ~ ' there as well. ' if is_inside else
+       'Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or '
+       ~ 'let it hold for NULL too: `… OR DBT_INTERNAL_DEST.' ~ path.text ~ ' IS NULL`. ')
+    ~ 'Or make a full refresh.'
   ) %}
 {% endmacro %}
 

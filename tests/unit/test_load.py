@@ -338,8 +338,8 @@ def test_conditions_that_need_what_is_new_are_told(loads: Loads) -> None:
     row = {"id": 1, "day": 1}
     load = loads.load("id int, day int", row, unique_key="id", predicates=tuple(sql))
     assert load.warnings("", {}) == [
-        f"{TARGET}: `incremental_predicates` need `day` (DBT_INTERNAL_DEST.Day > 1), which is new. It is "
-        "NULL in all older rows, so they do not meet them and stay."
+        f"{TARGET}: `incremental_predicates` name `day` (DBT_INTERNAL_DEST.Day > 1), which is new. It is "
+        "NULL in all older rows: those for which the condition does not hold then stay."
     ]
 
 
@@ -355,8 +355,8 @@ def test_a_new_column_may_be_called_as_what_is_in_a_list(loads: Loads, name: str
     needing = (f"s.{name} > 1", f"DBT_INTERNAL_DEST.{name} > 1")
     load = loads.load(batch, row, unique_key="id", predicates=needing, number=2)
     assert [text.partition(" (")[0] for text in load.warnings("", {})] == [
-        f"{TARGET}: `incremental_predicates` need `s`.`{name}`",
-        f"{TARGET}: `incremental_predicates` need `{name}`",
+        f"{TARGET}: `incremental_predicates` name `s`.`{name}`",
+        f"{TARGET}: `incremental_predicates` name `{name}`",
     ]
 
 

@@ -12,12 +12,15 @@ from tests.unit.strategies import rule
 KEYWORDS = {"and", "or", "is", "not", "null", "in", "between", "then", "case", "when", "end", "like"}
 
 
-def by_package(sql: str) -> list[tuple[tuple[str, ...], str]]:
-    return [(tuple(found["path"]), found["asked"]) for found in PURE.mentions(sql)]
+Read = list[tuple[tuple[str, ...], str, list[tuple[str, ...]]]]
 
 
-def by_adapter(sql: str) -> list[tuple[tuple[str, ...], str]]:
-    return [(mention.path, mention.asked) for mention in mentions(sql)]
+def by_package(sql: str) -> Read:
+    return [(tuple(f["path"]), f["asked"], [*map(tuple, f["or_null"])]) for f in PURE.mentions(sql)]
+
+
+def by_adapter(sql: str) -> Read:
+    return [(mention.path, mention.asked, [*mention.or_null]) for mention in mentions(sql)]
 
 
 @pytest.mark.parametrize(
@@ -52,14 +55,14 @@ def by_adapter(sql: str) -> list[tuple[tuple[str, ...], str]]:
 )
 def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) -> None:
     others = {*KEYWORDS, "interval", "from", "to", "select", "as", "1l", "1e3"}
-    found = [path for path, _ in by_adapter(sql) if path[0] not in others]
+    found = [path for path, _, _ in by_adapter(sql) if path[0] not in others]
     assert found == named
     assert by_package(sql) == by_adapter(sql)
 
 
 def test_what_is_asked_of_null_is_told() -> None:
     sql = "a is null or b IS NOT NULL or isnull(c) or isnotnull(`d`) or e = 1 or f is not distinct from 1"
-    asked = {path[0]: what for path, what in by_adapter(sql)}
+    asked = {path[0]: what for path, what, _ in by_adapter(sql)}
     assert {name: asked[name] for name in "abcdef"} == {
         "a": "null",
         "b": "not null",
@@ -71,16 +74,56 @@ def test_what_is_asked_of_null_is_told() -> None:
     assert by_package(sql) == by_adapter(sql)
 
 
+@pytest.mark.parametrize(
+    ("sql", "spared"),
+    [
+        ("x > 1 or x is null", "x x"),
+        ("x is null", "x"),
+        ("isnull(x) or x > 1", "x x"),
+        ("((x > 1)) or (y > 1 or (DBT_INTERNAL_DEST.`X` is null))", "x y x"),
+        ("(x > 1 or x is null) and y > 1", "x x"),
+        ("y > 1 and (z > 1 or x > 1 and x < 9 or x is null)", "z x x x"),
+        ("y between 1 and 2 or x between 1 and 2 or x is null", "y x x"),
+        ("case when y > 1 or x > 1 then true end or x is null", "y x x"),
+        ("x > 1 or l[1 + y] > 1 or x is null", "x l y x"),
+        # The test is a part of something else.
+        ("not (x is null)", ""),
+        ("not x is null", ""),
+        ("not isnull(x) or y > 1", ""),
+        ("x > 1 or not (x is null)", ""),
+        ("not (x > 1 or x is null)", ""),
+        ("(x > 1 or x is null) = false or y > 1", ""),
+        ("x > 1 and x is null", "x"),
+        ("x > 1 or y > 1 and x is null", "x"),
+        ("x > 1 or x is null is false", ""),
+        ("x > 1 or f(x is null) or isnull(f(x)) or [x is null]", ""),
+        ("x between 1 and x is null or y > 1", ""),
+        ("case when x is null or x > 1 then false end", ""),
+        ("x > 1 or (select x from t where y > 1 or x is null)", ""),
+        # A name may be a keyword: then nothing is known.
+        ("end > 1 or x > 1 or x is null", ""),
+        ("case > 1 or x > 1 or x is null", ""),
+        ("x > 1 or x is null)", ""),
+        ("coalesce(x, 9) > 1 or x <=> null", ""),
+    ],
+)
+def test_what_null_makes_true_is_told(sql: str, spared: str) -> None:
+    found = [path[-1] for path, _, or_null in by_adapter(sql) if ("x",) in or_null and len(path[-1]) == 1]
+    assert " ".join(found) == spared
+    assert by_package(sql) == by_adapter(sql)
+
+
 PARTS = (
     *("a", "`b``c`", "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE", "é", "1"),
     *[*".()[],:;= \n\r'\"`\\"],
     *("'s'", '"d"', "r'\\'", "-- x\n", "--\\\n", "/*", "*/", "/*+"),
     *("is", "not", "null", "as", "to", "extract", "from", "dateadd", "isnull", "interval"),
+    *(" or ", " and ", " between ", " case ", " end ", " a is null ", "(", ")", "select "),
 )
 
 
 @rule
-@given(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=12).map("".join))
+@given(st.lists(st.sampled_from(PARTS) | st.characters(), max_size=16).map("".join))
 def test_the_package_reads_texts_as_the_adapter_does(sql: str) -> None:
     assert PURE.sql_tokens(sql) == [[kind, sql[a:b]] for kind, a, b in tokens(sql) if kind != "space"]
     assert by_package(sql) == by_adapter(sql)

@@ -86,7 +86,10 @@ def as_mapping(policy: Policy, table: Schema) -> dict[str, Any]:
         "conditions": [
             {
                 "text": condition.text,
-                "mentions": [{"path": list(m.path), "asked": m.asked} for m in condition.mentions],
+                "mentions": [
+                    {"path": [*m.path], "asked": m.asked, "or_null": [*map(list, m.or_null)]}
+                    for m in condition.mentions
+                ],
             }
             for condition in policy.conditions
         ],
@@ -323,7 +326,10 @@ def test_another_type_takes_a_name_over(
 
 @pytest.mark.parametrize(
     "limit",
-    ["s.v > 1", "l.v > 1", "s is not null", "s > 1", "s.v_old > 1 or s.v > 1", "s.v is null", "l.w > 1"],
+    [
+        *("s.v > 1", "l.v > 1", "s is not null", "s > 1", "s.v_old > 1 or s.v > 1", "s.v is null", "l.w > 1"),
+        *("not (s.v is null)", "l.v is null", "s > 1 or s.v is null"),
+    ],
 )
 @pytest.mark.parametrize("renames", [{"s.v": "v_old"}, {"l.v": "v_old"}, {"s.v": "v_old", "l.v": "v_old"}])
 @pytest.mark.parametrize("key", [(), ("S",), ("l",)])
@@ -413,14 +419,14 @@ def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
 
     assert told("id > 1 and s.a > 1", "DBT_INTERNAL_DEST.day > 1 or day_old > '1'") == []
     assert told("day > 1", "s.value > 1", "DBT_INTERNAL_DEST.value > 1 and key > 1") == [
-        "`incremental_predicates` need `day`",
-        "`incremental_predicates` need `s`.`value`",
-        "`incremental_predicates` need `value`",
-        "`incremental_predicates` need `key`",
+        "`incremental_predicates` name `day`",
+        "`incremental_predicates` name `s`.`value`",
+        "`incremental_predicates` name `value`",
+        "`incremental_predicates` name `key`",
     ]
 
 
 def test_a_condition_may_be_as_long_as_a_list_of_all_keys() -> None:
     """Jinja's `range` has no more than a hundred thousand."""
     found = PURE.mentions(f"DBT_INTERNAL_DEST.id in ({', '.join(map(str, range(50_100)))})")
-    assert found == [{"path": ["id"], "asked": ""}]
+    assert [(mention["path"], mention["or_null"]) for mention in found] == [(["id"], [])]

@@ -468,12 +468,29 @@ def test_the_setting_for_another_type_is_none_for_a_key() -> None:
         ("day > 'a' or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),
         ("coalesce(day, to_date(day_old)) > 'a'", {"day": "day_old"}, False),
         ("day > 'a' or id is null", {"day": "day_old"}, True),
+        ("(day > 'a' or isnull(day)) and id > 1", {"day": "day_old"}, False),
+        ("coalesce(day, 'b') > 'a' or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),
+        ("id in (select day from o) or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),
+        # What asks for NULL may be a part of something else.
+        ("not (day is null)", {"day": "day_old"}, True),
+        ("not isnull(day) or id > 1", {"day": "day_old"}, True),
+        ("day > 'a' or not DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, True),
+        ("day > 'a' or id > 1 and day is null", {"day": "day_old"}, True),
+        ("(day > 'a' or day is null) = true", {"day": "day_old"}, True),
+        # In doubt it counts.
+        ("coalesce(day, 'b') > 'a'", {"day": "day_old"}, True),
+        ("s.w > 1 or s.v is null", {"s.v": "v_old"}, False),
+        ("s.v > 1 or s is null", {"s.v": "v_old"}, True),
+        ("s.v > 1 or s.v is null", {"s.v": "v_old"}, False),
         ("s.v > 1", {"s.v": "v_old"}, True),
         ("s is not null and s.w > 1", {"s.v": "v_old"}, False),
         ("s.w > 1", {"s.v": "v_old"}, False),
         ("s = named_struct('v', 1)", {"s.v": "v_old"}, True),
         ("size(l.v) > 1", {"l.v": "v_old"}, True),
         ("l.w[0] > 1", {"l.element.v": "v_old"}, False),
+        # An array of NULLs is not NULL.
+        ("l.v is null", {"l.v": "v_old"}, True),
+        ("size(l.v) > 1 or size(l.v_old) > 1", {"l.v": "v_old"}, False),
     ],
 )
 def test_what_a_condition_needs_is_not_replaced(sql: str, renames: dict[str, str], is_refused: bool) -> None:
@@ -503,17 +520,70 @@ def test_a_condition_that_would_find_no_row_is_named() -> None:
     (refusal,) = plan_evolution(columns("id int, Day string"), columns("id int, DAY date"), policy).refusals
     assert str(refusal) == (
         "`column_renames` wants `DAY` (string) to become `day_old`, and the model returns `DAY` as date, "
-        "which would be a new column. `incremental_predicates` need it (DBT_INTERNAL_DEST.day > '2024'), and "
-        "it would be NULL in all rows that are there: the batch would find none of them, and add its rows "
-        'beside them. Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), '
-        "take that condition out, or let it hold for NULL too: `… OR DBT_INTERNAL_DEST.`DAY` IS NULL`. Or "
-        "make a full refresh."
+        "which would be a new column. `incremental_predicates` name it (DBT_INTERNAL_DEST.day > '2024'), and "
+        "it would be NULL in all rows that are there: those for which the condition does not hold then would "
+        "not be found, and rows of the batch be added beside them. Until it is filled for old rows "
+        '("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or let it hold for '
+        "NULL too: `… OR DBT_INTERNAL_DEST.`DAY` IS NULL`. Or make a full refresh."
     )
     assert refusal.types == ("string", "date")
     # Nor is the setting advised that would be refused then.
     without = Policy(conditions=policy.conditions)
     (refusal,) = plan_evolution(columns("id int, day string"), columns("id int, day date"), without).refusals
     assert "column_renames" not in str(refusal)
+
+
+def test_a_condition_on_a_field_inside_a_list_is_taken_out() -> None:
+    """Spark has no name for it that could be asked for NULL."""
+    sql = "size(DBT_INTERNAL_DEST.l.v) > 0"
+    policy = Policy(renames={"l.v": "v_old"}, conditions=(Condition(sql, mentions(sql)),))
+    table, batch = (columns("id int, l", l=array(20, struct(21, v=type_))) for type_ in (STRING, INT))
+    (refusal,) = plan_evolution(table, batch, policy).refusals
+    assert str(refusal).endswith(
+        "and rows of the batch be added beside them. Take that condition out, or have it read `v_old` there "
+        "as well. Or make a full refresh."
+    )
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_replaced_column_may_have_a_default_in_older_rows(stored: bool) -> None:
+    """Then no row has NULL in it, and a condition that holds for NULL finds none of them."""
+    facts = TableFacts(format_version=3, fills_older_rows=stored)
+    renames, defaults = {"id": "id_old"}, {"ID": "7"}
+    batch, table = columns("id int, day string"), columns("id string, day string")
+
+    def refused(*conditions: Condition, key: tuple[str, ...] = ()) -> list[str]:
+        policy = Policy(
+            renames=renames, unique_key=key, defaults=defaults, facts=facts, conditions=conditions
+        )
+        return [str(refusal) for refusal in plan_evolution(table, batch, policy).refusals]
+
+    sql = "id > 9 or id is null"
+    by_limit = refused(Condition(sql, mentions(sql)))
+    by_key = refused(key=("id",))
+    by_version = refused(Condition("id", mentions("id"), finds_versions=True))
+    if not stored:
+        assert by_limit == []
+        assert "It is the unique_key, and would be NULL in all rows" in by_key[0]
+        assert ", and it would be NULL in all versions" in by_version[0]
+        return
+    assert by_limit[0].endswith(
+        "`incremental_predicates` name it (id > 9 or id is null), and it would be 7, its default, in all "
+        "rows that are there: those for which the condition does not hold then would not be found, and rows "
+        "of the batch be added beside them. Take that condition out, have it read `id_old` as well, or add "
+        "the column without a default. Or make a full refresh."
+    )
+    assert (
+        "It is the unique_key, and would be 7, its default, in all rows that are there: a batch with that "
+        "value would replace them all, and another one add its rows beside them. Return it under a new name"
+    ) in by_key[0]
+    assert (
+        "and it would be 7, its default, in all versions that are there: none of them would be found again "
+        "by its own key, so that they would stay open, with others beside them."
+    ) in by_version[0]
+    # Nor is the move advised that would be refused then.
+    renames.clear()
+    assert "column_renames" not in refused(Condition(sql, mentions(sql)))[0]
 
 
 @pytest.mark.parametrize("key", ["id", "`ID`", "concat(Id, '-', region)", "id is null"])

@@ -236,7 +236,7 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
 
     for more, path, sql in (
         ({"incremental_predicates": ["DBT_INTERNAL_DEST.id > 0", LATE]}, "day", LATE),
-        ({"predicates": "day is not null"}, "day", "day is not null"),
+        ({"predicates": "not (day is null)"}, "day", "not (day is null)"),
         ({"incremental_predicates": ["DBT_INTERNAL_DEST.S.v <> ''"]}, "s.v", "DBT_INTERNAL_DEST.S.v <> ''"),
     ):
         load(**more)
@@ -249,10 +249,11 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
             assert (
                 f"The batch cannot be loaded into {scenario.relation(name)}, and nothing was written to it:\n"
                 f"    * `column_renames` wants {quoted} {types}, which would be a new column. "
-                f"`incremental_predicates` need it ({sql}), and it would be NULL in all rows that are there: "
-                "the batch would find none of them, and add its rows beside them. Until it is filled for old "
-                'rows ("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or let '
-                f"it hold for NULL too: `… OR DBT_INTERNAL_DEST.{quoted} IS NULL`. Or make a full refresh."
+                f"`incremental_predicates` name it ({sql}), and it would be NULL in all rows that are there: "
+                "those for which the condition does not hold then would not be found, and rows of the batch "
+                'be added beside them. Until it is filled for old rows ("Backfill a column" in the docs of '
+                "dbt-sparkevolve), take that condition out, or let it hold for NULL too: "
+                f"`… OR DBT_INTERNAL_DEST.{quoted} IS NULL`. Or make a full refresh."
             ) in message, name
             assert scenario.state(name) == before[name], name
     # What holds for NULL too, or has the name for something else, lets the batch in; each row is there once.

@@ -231,10 +231,11 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
     for name in models:
         refused = (
             "wants `day` (string) to become `day_text`, and the model returns `day` as date, which would be "
-            f"a new column. `incremental_predicates` need it ({late}), and it would be NULL in all rows that "
-            "are there: the batch would find none of them, and add its rows beside them. Until it is filled "
-            'for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take that condition out, or '
-            "let it hold for NULL too: `… OR DBT_INTERNAL_DEST.`day` IS NULL`. Or make a full refresh."
+            f"a new column. `incremental_predicates` name it ({late}), and it would be NULL in all rows that "
+            "are there: those for which the condition does not hold then would not be found, and rows of the "
+            'batch be added beside them. Until it is filled for old rows ("Backfill a column" in the docs of '
+            "dbt-sparkevolve), take that condition out, or let it hold for NULL too: `… OR "
+            "DBT_INTERNAL_DEST.`day` IS NULL`. Or make a full refresh."
         )
         if name == "keyed_by_struct":
             refused = "which would be a new column. It is in the unique_key, and would be NULL in all rows"
@@ -267,8 +268,8 @@ def test_predicates_that_need_what_is_new_are_told_of(package_factory: Callable[
     project.model("select 1 as id, 5 as day", "late", **ADDS, unique_key="id", incremental_predicates=sql)
     run = project.run("--select", "late")
     told = (
-        "`incremental_predicates` need `day` (DBT_INTERNAL_DEST.day > 1), which is new. It is NULL in all "
-        "older rows, so they do not meet them and stay."
+        "`incremental_predicates` name `day` (DBT_INTERNAL_DEST.day > 1), which is new. It is NULL in all "
+        "older rows: those for which the condition does not hold then stay."
     )
     assert [text for text in run.warnings if "`incremental_predicates`" in text] == [
         f"{project.relation('late')}: {told}"

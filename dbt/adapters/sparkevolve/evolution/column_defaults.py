@@ -73,6 +73,19 @@ class ColumnDefaults:
             )
         return value
 
+    def of_older_rows(self, name: str, type_: IcebergType) -> DefaultValue | None:
+        """Return the default that a new column has in rows that are older than it; None for NULL."""
+        value = self._wanted(name, type_).value
+        return value if self._fills_older_rows else None
+
+    def may_fill(self, name: str) -> bool:
+        """Tell whether a new column may have a default in rows that are older, whatever its type is."""
+        return fold(name) in self._given and self._fills_older_rows
+
+    @property
+    def _fills_older_rows(self) -> bool:
+        return self.policy.facts.stores_defaults and self.policy.facts.fills_older_rows
+
     def of_old(self, name: str, old: NestedField, type_: IcebergType) -> Iterable[SetDefault | RemoveDefault]:
         """Yield the change of the default of a column that is there, if there is one to be made.
 

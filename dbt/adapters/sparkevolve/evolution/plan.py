@@ -307,19 +307,24 @@ class _Planner:
         """Plan a new field under the name that an old one of another type leaves to it."""
         path = (*parent, new.name)
         is_key = fold(path[0]) in map(fold, self.policy.unique_key)
-        condition = self._needed_by(parent, new.name, old_name)
+        default = self.defaults.of_older_rows(new.name, new.field_type) if not parent else None
+        condition = self._needed_by(parent, new.name, old_name, has_default=default is not None)
         types = (old.field_type, new.field_type)
         ids = {old.field_id, *(f.field_id for _, f in fields_within(old.field_type))}
         held_by = self._paths.add(self._renamed(parent), new, after_renames=True)
         if not self.policy.add_columns:
             self.refusals.append(refusals.replaced_not_added(path, old_name, *types))
         elif is_key and not self.policy.replaces_all_rows:
-            self.refusals.append(refusals.replaced_key(path, old_name, *types, self.policy.key_setting))
+            setting = self.policy.key_setting
+            self.refusals.append(refusals.replaced_key(path, old_name, *types, setting, default))
         elif condition is not None and not self.policy.replaces_all_rows:
-            refuse = (
-                refusals.replaced_version_key if condition.finds_versions else refusals.replaced_condition
-            )
-            self.refusals.append(refuse(path, old_name, *types, condition.text))
+            if condition.finds_versions:
+                refuse = refusals.replaced_version_key
+            elif self._is_in_structs(path):
+                refuse = refusals.replaced_condition
+            else:
+                refuse = refusals.replaced_condition_inside
+            self.refusals.append(refuse(path, old_name, *types, condition.text, default))
         elif self.policy.overwrites_partitions and ids & self.policy.facts.partition_sources:
             self.refusals.append(refusals.replaced_partition(path, old_name, *types))
         elif held_by:
@@ -330,11 +335,18 @@ class _Planner:
             self._add_column(new)
         yield StructMember(new.name, new.name, Keep())
 
-    def _needed_by(self, parent: Path, name: str, old_name: str) -> Condition | None:
-        """Return what would find no row any more if a field were replaced."""
+    def _needed_by(
+        self, parent: Path, name: str, old_name: str, *, has_default: bool = False
+    ) -> Condition | None:
+        """Return what may not find some rows any more if a field were replaced."""
         levels = [fold(level) for at, level in enumerate(parent) if parent[: at + 1] in self._in_structs]
-        path = (*levels, fold(name))
-        return next((c for c in self.policy.conditions if c.needs(path, fold(old_name))), None)
+        path, is_null = (*levels, fold(name)), len(levels) == len(parent) and not has_default
+        needing = (c for c in self.policy.conditions if c.needs(path, fold(old_name), is_null=is_null))
+        return next(needing, None)
+
+    def _is_in_structs(self, path: Path) -> bool:
+        """Tell whether a path leads through structs alone, so that an expression can name it."""
+        return all(path[:at] in self._in_structs for at in range(1, len(path)))
 
     def _add_column(self, new: NestedField) -> None:
         doc = (self.policy.docs or {}).get(fold(new.name)) or None
@@ -470,7 +482,8 @@ class _Planner:
     def _move(self, path: Path) -> str:
         while path[-1] in ("element", "key", "value") and len(path) > 1 and path not in self._in_structs:
             path = path[:-1]
-        if self._is_partitioned_by(path) or self._needed_by(path[:-1], path[-1], ""):
+        has_default = len(path) == 1 and self.defaults.may_fill(path[0])
+        if self._is_partitioned_by(path) or self._needed_by(path[:-1], path[-1], "", has_default=has_default):
             return ""
         beside = _names_beside(self.target, path)
         # What the model returns under such a name would be taken for the values of the old column.

@@ -87,10 +87,13 @@ class Mention:
     Attributes:
         path: its folded names, as far as the text has them.
         asked: `null` or `not null` where the text asks only whether it is; else empty.
+        or_null: columns and fields of which any that is NULL makes true what this stands in, and all that is
+            said there: `… OR x IS NULL`.
     """
 
     path: Path
     asked: str = ""
+    or_null: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,15 +110,17 @@ class Condition:
     mentions: tuple[Mention, ...]
     finds_versions: bool = False
 
-    def needs(self, path: Path, retired: str) -> bool:
-        """Tell whether rows with NULL in a column or field that is replaced would not be found any more.
+    def needs(self, path: Path, retired: str, *, is_null: bool = True) -> bool:
+        """Tell whether rows may not be found any more whose value in a column or field is replaced.
 
-        Not so if the text asks for NULL there, or names what the old one is called from now on, too: then it
-        was written for both.
+        Not so if the text holds where that is NULL, or names what the old one is called from now on, too:
+        then it was written for both.
 
         Args:
             path: the folded names of what is replaced, without those of elements and values.
             retired: the folded name that the old one gets.
+            is_null: whether it reads as NULL in those rows. A column with a default does not, nor what is in
+                a list or a map, of which an expression has the values of all elements.
         """
         of_old = (*path[:-1], retired)
         about = [
@@ -125,10 +130,9 @@ class Condition:
         ]
         if self.finds_versions:
             return bool(about)
-        is_for_both = any(m.asked == "null" for m in about) or any(
-            m.path[: len(of_old)] == of_old for m in self.mentions
-        )
-        return bool(about) and not is_for_both
+        if any(m.path[: len(of_old)] == of_old for m in self.mentions):
+            return False
+        return not all(is_null and any(null[: len(path)] == path for null in m.or_null) for m in about)
 
 
 @dataclass(frozen=True)

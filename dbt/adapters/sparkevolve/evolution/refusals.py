@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pyiceberg.types import IcebergType
 
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
@@ -423,45 +424,98 @@ def replaced_not_added(path: Path, old_name: str, old: IcebergType, new: Iceberg
     )
 
 
-def replaced_key(path: Path, old_name: str, old: IcebergType, new: IcebergType, key_setting: str) -> Refusal:
-    """The column by which rows are found is to be replaced: it would be NULL in all rows that are there."""
+def replaced_key(
+    path: Path,
+    old_name: str,
+    old: IcebergType,
+    new: IcebergType,
+    key_setting: str,
+    default: DefaultValue | None = None,
+) -> Refusal:
+    """The column by which rows are found is to be replaced: all rows that are there would have one value."""
+    finds = "the batch would find none of them, and add its rows beside them."
+    if default is not None:
+        finds = "a batch with that value would replace them all, and another one add its rows beside them."
     return Refusal(
         columns=(".".join(path), old_name),
         types=(type_text(old), type_text(new)),
         reason=f"{_replaced(path, old_name, old, new)}. It is {'in ' if len(path) > 1 else ''}the "
-        f"{key_setting}, and would be NULL in all rows that are there: the batch would find none of them, "
-        "and add its rows beside them.",
+        f"{key_setting}, and would be {_value(default)} in all rows that are there: {finds}",
         remedy="Return it under a new name, fill that for old rows, make that the "
         f"`{key_setting}`, and retire the old name; or make a full refresh.",
     )
 
 
-def replaced_condition(path: Path, old_name: str, old: IcebergType, new: IcebergType, text: str) -> Refusal:
-    """A column that rows have to meet a condition of is to be replaced: those that are there would not."""
+def replaced_condition(
+    path: Path, old_name: str, old: IcebergType, new: IcebergType, text: str, default: DefaultValue | None
+) -> Refusal:
+    """A column that rows have to meet a condition of is to be replaced: those that are there may not.
+
+    Args:
+        path: the column.
+        old_name: what the old one would be called.
+        old: the table's type.
+        new: the model's.
+        text: the condition.
+        default: what the new one would be in rows that are there; None for NULL.
+    """
+    if default is not None:
+        # Nothing of a text tells whether it holds for a value.
+        remedy = f"Take that condition out, have it read {quote(old_name)} as well, or add the column "
+        remedy += "without a default."
+    else:
+        remedy = 'Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take '
+        remedy += "that condition out, or let it hold for NULL too: "
+        remedy += f"`… OR DBT_INTERNAL_DEST.{path_text(path)} IS NULL`."
+    return _replaced_condition(path, old_name, old, new, text, default, remedy)
+
+
+def replaced_condition_inside(
+    path: Path, old_name: str, old: IcebergType, new: IcebergType, text: str, default: DefaultValue | None
+) -> Refusal:
+    """The same of a field inside a list or a map, for which no condition can ask as for a column."""
+    remedy = f"Take that condition out, or have it read {quote(old_name)} there as well."
+    return _replaced_condition(path, old_name, old, new, text, default, remedy)
+
+
+def _replaced_condition(
+    path: Path,
+    old_name: str,
+    old: IcebergType,
+    new: IcebergType,
+    text: str,
+    default: DefaultValue | None,
+    remedy: str,
+) -> Refusal:
     return Refusal(
         columns=(".".join(path), old_name),
         types=(type_text(old), type_text(new)),
-        reason=f"{_replaced(path, old_name, old, new)}. `incremental_predicates` need it "
-        f"({text.strip()}), and it would be NULL in all rows that are there: the batch would find none of "
-        "them, and add its rows beside them.",
-        remedy='Until it is filled for old rows ("Backfill a column" in the docs of dbt-sparkevolve), take '
-        "that condition out, or let it hold for NULL too: "
-        f"`… OR DBT_INTERNAL_DEST.{path_text(path)} IS NULL`.",
+        reason=f"{_replaced(path, old_name, old, new)}. `incremental_predicates` name it "
+        f"({text.strip()}), and it would be {_value(default)} in all rows that are there: those for which "
+        "the condition does not hold then would not be found, and rows of the batch be added beside them.",
+        remedy=remedy,
         otherwise="Or make a full refresh.",
     )
 
 
-def replaced_version_key(path: Path, old_name: str, old: IcebergType, new: IcebergType, key: str) -> Refusal:
-    """A column by which a snapshot finds versions is to be replaced: it would be NULL in all of them."""
+def replaced_version_key(
+    path: Path, old_name: str, old: IcebergType, new: IcebergType, text: str, default: DefaultValue | None
+) -> Refusal:
+    """A column by which a snapshot finds versions is to be replaced: all of them would have one value."""
+    again = "again" if default is None else "again by its own key"
     return Refusal(
         columns=(".".join(path), old_name),
         types=(type_text(old), type_text(new)),
-        reason=f"{_replaced(path, old_name, old, new)}. The snapshot's unique_key has it ({key.strip()}), "
-        "and it would be NULL in all versions that are there: none of them would be found again, so that "
-        "they would stay open, with others beside them.",
+        reason=f"{_replaced(path, old_name, old, new)}. The snapshot's unique_key has it ({text.strip()}), "
+        f"and it would be {_value(default)} in all versions that are there: none of them would be "
+        f"found {again}, so that they would stay open, with others beside them.",
         remedy=f"Cast it to {type_text(old)} in the snapshot's query; or return it under a new name, fill "
         "that for old versions, make that the `unique_key`, and retire the old name.",
     )
+
+
+def _value(default: DefaultValue | None) -> str:
+    return "NULL" if default is None else f"{default}, its default,"
 
 
 def replaced_partition(path: Path, old_name: str, old: IcebergType, new: IcebergType) -> Refusal:

@@ -125,8 +125,8 @@ class Load:
             if not replaces_all
         ]
         found += [
-            f"`incremental_predicates` need {names.path_text(path)} ({text.strip()}), which is new. It is "
-            "NULL in all older rows, so they do not meet them and stay."
+            f"`incremental_predicates` name {names.path_text(path)} ({text.strip()}), which is new. It is "
+            "NULL in all older rows: those for which the condition does not hold then stay."
             for text, path in self._new_in_limits
             if not replaces_all
         ]
@@ -239,19 +239,21 @@ class Load:
 
     @property
     def _new_in_limits(self) -> list[tuple[str, names.Path]]:
-        """The conditions on the table that need a column or field that was added in this run."""
+        """The conditions on the table that may need a column or field that was added in this run."""
         added = [
             change.path
             for change in self.plan.changes
             if isinstance(change, AddField) or (isinstance(change, AddColumn) and change.default is None)
         ]
         retired = {path: names.fold(rename.new_name) for path, rename in self.plan.replaced.items()}
-        return [
-            (text, path)
-            for text in self.settings.limits
-            for path in added
-            if Condition(text, mentions(text)).needs(_named_by_sql(path), retired.get(path, ""))
-        ]
+        found = []
+        for text in self.settings.limits:
+            condition = Condition(text, mentions(text))
+            for path in added:
+                named = _named_by_sql(path)
+                if condition.needs(named, retired.get(path, ""), is_null=len(named) == len(path)):
+                    found.append((text, path))
+        return found
 
     @property
     def partition_overwrite(self) -> str | None:

@@ -1,14 +1,111 @@
 """Which columns a condition names that a user has written, as far as its text tells."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from dbt.adapters.sparkevolve.evolution.names import fold
+from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.policy import Mention
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.sparkevolve.sql.splitting import tokens
 
 _WITH_UNIT = ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff")
 """Functions whose first of three arguments is the name of a unit."""
+_CLOSES = {"(": ")", "[": "]", "case": "end"}
+
+Part = tuple[str, str]
+
+
+@dataclass
+class _Found:
+    """A mention that was found, from the token ``start`` to the one before ``end``."""
+
+    path: Path
+    asked: str
+    start: int
+    end: int
+    or_null: list[Path] = field(default_factory=list)
+
+    def is_test(self, first: int, end: int, is_call: bool) -> bool:
+        """Tell whether it is asked in these tokens, and nothing else, whether it is NULL."""
+        whole = (self.start - 2, self.end + 1) if is_call else (self.start, self.end + 2)
+        return self.asked == "null" and whole == (first, end)
+
+
+@dataclass
+class _Node:
+    """A part of a condition that has been read: what is mentioned, and of what NULL makes it true."""
+
+    found: list[_Found] = field(default_factory=list)
+    true_if_null: list[Path] = field(default_factory=list)
+
+
+@dataclass
+class _Group:
+    """What stands between two parentheses, or in the whole text, as far as it has been read.
+
+    Attributes:
+        opened_by: the token that opens it; empty for the whole text.
+        start: where it begins.
+        branches: what stands between ORs.
+        links: what stands between the ANDs of the branch.
+        found: what is mentioned in the operand that is being read.
+        first: where that begins.
+        size: how many tokens and groups are in it.
+        has_group: whether there is a group in it.
+        inner: the last one; None if that is no operand.
+        betweens: how many BETWEENs in it wait for their AND.
+    """
+
+    opened_by: str
+    start: int
+    branches: list[_Node] = field(default_factory=list)
+    links: list[_Node] = field(default_factory=list)
+    found: list[_Found] = field(default_factory=list)
+    first: int = 0
+    size: int = 0
+    has_group: bool = False
+    inner: _Node | None = None
+    betweens: int = 0
+
+    def begin(self, start: int) -> None:
+        """Begin to read an operand."""
+        self.found, self.first, self.size, self.betweens = [], start, 0, 0
+        self.has_group, self.inner = False, None
+
+    def end_operand(self, end: int) -> None:
+        """End an operand of AND or OR."""
+        node = _Node(self.found)
+        if self.size == 1 and self.inner is not None:
+            node = self.inner
+        else:
+            # `isnull(…)`, or `… IS NULL`.
+            tested = [f for f in self.found if f.is_test(self.first, end, is_call=self.has_group)]
+            node.true_if_null = [f.path for f in tested]
+            for f in self.found:
+                # Of an OR in it nothing is known, since there may be a NOT around that.
+                f.or_null = list(node.true_if_null)
+        self.links.append(node)
+
+    def end_branch(self, end: int) -> None:
+        """End an operand of OR."""
+        self.end_operand(end)
+        node = self.links[0]
+        if len(self.links) > 1:
+            node = _Node([f for link in self.links for f in link.found])
+        self.branches.append(node)
+        self.links = []
+
+    def end(self, end: int) -> _Node:
+        """End the group."""
+        self.end_branch(end)
+        node = _Node(
+            [f for branch in self.branches for f in branch.found],
+            [path for branch in self.branches for path in branch.true_if_null],
+        )
+        if len(self.branches) > 1:
+            for f in node.found:
+                f.or_null += node.true_if_null
+        return node
 
 
 def mentions(sql: str) -> tuple[Mention, ...]:
@@ -20,10 +117,10 @@ def mentions(sql: str) -> tuple[Mention, ...]:
     Args:
         sql: the text of the condition.
     """
-    found = [(kind, sql[start:end]) for kind, start, end in tokens(sql) if kind != "space"]
+    read = [(kind, sql[start:end]) for kind, start, end in tokens(sql) if kind != "space"]
     # So that what is around a name is always there.
-    parts = [("", ""), ("", ""), *found, *[("", "")] * 4]
-    result = []
+    parts = [("", ""), ("", ""), *read, *[("", "")] * 4]
+    result: list[_Found] = []
     at = 2
     while at < len(parts) - 4:
         start = at
@@ -40,8 +137,53 @@ def mentions(sql: str) -> tuple[Mention, ...]:
             if path[0] == fold(SOURCE_ALIAS):
                 continue
             del path[0]
-        result.append(Mention(tuple(path), _asked(parts, start, at)))
-    return tuple(result)
+        result.append(_Found(tuple(path), _asked(parts, start, at), start, at))
+    _find_alternatives(parts, result)
+    return tuple(Mention(f.path, f.asked, tuple(f.or_null)) for f in result)
+
+
+def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
+    """Find out for each mention whose NULL makes true what it stands in, as far as ANDs and ORs tell."""
+    starts = {f.start: f for f in found}
+    groups = [_Group("", 2)]
+    groups[0].begin(2)
+    end = len(parts) - 4
+    for at in range(2, end):
+        text, group = parts[at][1], groups[-1]
+        word = fold(text) if parts[at - 1][1] != "." else ""
+        if at in starts:
+            group.found.append(starts[at])
+        if word in _CLOSES:
+            groups.append(_Group(word, at))
+            groups[-1].begin(at + 1)
+        elif word in _CLOSES.values():
+            if word != _CLOSES.get(group.opened_by):
+                # `CASE` or `END` may be a name.
+                groups.clear()
+                break
+            node = group.end(at)
+            groups.pop()
+            outer = groups[-1]
+            outer.found += node.found
+            outer.size += 1
+            outer.has_group = True
+            # A query has conditions of its own.
+            is_query = fold(parts[group.start + 1][1]) in ("select", "from", "with", "values", "table")
+            outer.inner = node if word == ")" and not is_query else None
+        elif word == "or":
+            group.end_branch(at)
+            group.begin(at + 1)
+        elif word == "and" and not group.betweens:
+            group.end_operand(at)
+            group.begin(at + 1)
+        else:
+            group.betweens += (word == "between") - (word == "and")
+            group.size += 1
+    if len(groups) == 1:
+        groups[0].end(end)
+    else:
+        for f in found:
+            f.or_null = []
 
 
 def _is_name(part: tuple[str, str], *, behind_dot: bool = False) -> bool:
