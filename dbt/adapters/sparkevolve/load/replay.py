@@ -17,6 +17,7 @@ from pyiceberg.types import (
 
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import (
+    FilesLeftError,
     OperationError,
     PublishConflictError,
     may_be_of_expression,
@@ -313,6 +314,8 @@ class Replay:
         for relation in self._running.staged:
             try:
                 self._catalog.purge(relation)
+            except FilesLeftError as exc:
+                warn_of_rest(str(exc))
             except Exception as exc:
                 warn_of_rest(not_removed(f"The staged batch {relation}", exc))
 
