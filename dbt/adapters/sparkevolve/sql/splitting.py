@@ -64,9 +64,17 @@ def reads_only(sql: str) -> bool:
     first = first_word(sql)
     if first != "WITH":
         return first in _READING
-    return not any(
-        kind == "word" and sql[start:stop].upper() in _WRITING for kind, start, stop in tokens(sql)
-    )
+    words = [sql[start:stop].upper() for kind, start, stop in tokens(sql) if kind != "space"]
+    depth = 0
+    for at, word in enumerate(words):
+        depth += (word == "(") - (word == ")")
+        # Named queries, and the names of their columns, stand between parentheses. They may be called by any
+        # word: `WITH update AS (…) SELECT …`.
+        behind = words[at + 1 : at + 2]
+        if word == ")" and depth == 0 and behind and behind[0] not in (",", "AS", "MAX", "("):
+            # `FROM a INSERT INTO t`
+            return not _WRITING.intersection(words[at:] if behind[0] == "FROM" else behind)
+    return not _WRITING.intersection(words)
 
 
 def expression_problem(sql: str) -> str:
