@@ -38,12 +38,29 @@
 {% macro query_refusals(query, settings) %}
   {% set names = query.fields | map(attribute='name') | list %}
   {% set refusals = sparkevolve.check_source_names(names, settings.replacing, settings.key_setting) %}
+  {% for field in query.returned if field.type.fields %}
+    {% do refusals.extend(sparkevolve.empty_names(sparkevolve.path_of([field.name]), field.type)) %}
+  {% endfor %}
   {% do refusals.extend(sparkevolve.window_refusals(query.returned, settings)) %}
   {% if settings.unmappable_types == 'fail' %}
     {% for note in query.notes if note.type != 'void' %}
       {% do refusals.append(sparkevolve.refuse_unmappable(note.path, note.type)) %}
     {% endfor %}
   {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# Refuse fields inside of a type whose names are empty; outer ones first. #}
+{% macro empty_names(path, type) %}
+  {% set refusals = [] %}
+  {% for field in type.fields %}
+    {% set inner = sparkevolve.inside(path, field.name) %}
+    {% if field.name == '' %}
+      {% do refusals.append(sparkevolve.refuse_empty_name(inner)) %}
+    {% endif %}
+    {% do refusals.extend(sparkevolve.empty_names(inner, field.type)) %}
+  {% endfor %}
   {% do return(refusals) %}
 {% endmacro %}
 
@@ -215,7 +232,7 @@
   {% endfor %}
   {% set known = plan.columns | map(attribute='name') | map('lower') | list %}
   {% set renamed = [] %}
-  {% for name in settings.column_renames.values() %}
+  {% for name in settings.column_renames %}
     {% do renamed.append(sparkevolve.unquote(name) | lower) %}
   {% endfor %}
   {% for setting in ['merge_update_columns', 'merge_exclude_columns'] %}
@@ -228,6 +245,7 @@
       {% do refusals.append(sparkevolve.refuse_no_such_column(unknown, setting, not not_renamed)) %}
     {% endif %}
   {% endfor %}
+  {% do refusals.extend(sparkevolve.renamed_in_texts(plan, settings)) %}
   {% if settings.partition_by and settings.strategy == 'insert_overwrite' %}
     {% set wanted = sparkevolve.wanted_partitions(settings) %}
     {% set actual = sparkevolve.parse_partitions(table.partitions) %}
@@ -235,6 +253,36 @@
       {% do refusals.append(sparkevolve.refuse_other_partitions(wanted, actual)) %}
     {% endif %}
   {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# Refuse texts of SQL that Spark reads after a rename, and that have the old name. If that is another field's then, or the
+   same in another case, they may mean it. #}
+{% macro renamed_in_texts(plan, settings) %}
+  {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
+  {% set texts, kept, refusals = [], [], [] %}
+  {% for setting, conditions in [['incremental_predicates', limits], ['audits', settings.audits]] %}
+    {% for text in conditions %}
+      {% do texts.append([setting, text]) %}
+    {% endfor %}
+  {% endfor %}
+  {% for change in plan.changes if texts and change.verb in ['renamed', 'added'] %}
+    {% set last = [change.new_name] if change.verb == 'renamed' else change.path.names[-1:] %}
+    {% do kept.append(sparkevolve.named_by_sql(change.path.names[:-1] + last)) %}
+  {% endfor %}
+  {% for change in plan.changes if texts and change.verb == 'renamed' %}
+    {% set named = sparkevolve.named_by_sql(change.path.names) %}
+    {% for setting, text in texts if named not in kept %}
+      {% set read = namespace(is_named=false) %}
+      {% for mention in sparkevolve.mentions(text) if mention.is_of_table and mention.path[:named | length] == named %}
+        {% set read.is_named = true %}
+      {% endfor %}
+      {% if read.is_named %}
+        {% do refusals.append(sparkevolve.refuse_renamed_in_text(change.path, change.new_name, setting, text)) %}
+      {% endif %}
+    {% endfor %}
+  {% endfor %}
   {% do return(refusals) %}
 {% endmacro %}
 
@@ -617,13 +665,7 @@
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
   {% for condition in sparkevolve.conditions_of(limits) %}
     {% for change in plan.changes if change.verb == 'added' %}
-      {# What a condition names of a list or a map has no such level. #}
-      {% set path = [] %}
-      {% for name in change.path.names %}
-        {% if loop.first or loop.last or name not in ['element', 'key', 'value'] %}
-          {% do path.append(name | lower) %}
-        {% endif %}
-      {% endfor %}
+      {% set path = sparkevolve.named_by_sql(change.path.names) %}
       {% set read = namespace(retired='') %}
       {% for rename in plan.changes if rename.verb == 'renamed' %}
         {% if rename.path.names | map('lower') | list == change.path.names | map('lower') | list %}

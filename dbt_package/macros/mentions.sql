@@ -4,7 +4,8 @@
 
 {# Each place in which a condition names a column of the table, or a field in one: its folded `path`, what is `asked` of it,
    `null` or `not null`, where the text asks only whether it is, and `or_null`, the columns and fields of which any that is
-   NULL makes true what this stands in, and all that is said there: `… OR x IS NULL`. What stands behind the alias of the batch is none, nor
+   NULL makes true what this stands in, and all that is said there: `… OR x IS NULL`. It `is_of_table` where it can be
+   nothing else, as a bare name in a text with a query can. What stands behind the alias of the batch is none, nor
    are strings, comments, functions, types and the units of intervals. A name without an alias counts as one of the table; an
    index ends the path. #}
 {% macro mentions(sql) %}
@@ -30,13 +31,44 @@
             and not (is_qualified and path[0] == 'dbt_internal_source') %}
         {% do found.append({
           'path': path[1:] if is_qualified else path, 'asked': sparkevolve.asked_of(parts, start, at.end),
-          'start': start, 'end': at.end, 'or_null': []
+          'start': start, 'end': at.end, 'or_null': [], 'is_qualified': is_qualified
         }) %}
       {% endif %}
     {% endif %}
   {% endfor %}
   {% do sparkevolve.find_alternatives(parts, found) %}
+  {% set is_alone = not sparkevolve.has_query(parts[2:-4]) %}
+  {% for mention in found %}
+    {% do mention.update({'is_of_table': mention.is_qualified or is_alone}) %}
+  {% endfor %}
   {% do return(found) %}
+{% endmacro %}
+
+
+{# Whether there is a query in a text, in which names may be those of other tables. `FROM` may begin one, and is within a few
+   functions, too (`extract(year FROM x)`). #}
+{% macro has_query(parts) %}
+  {% set read = namespace(before='(', found=false) %}
+  {% for part in parts %}
+    {% set word = part[1] | lower if part[0] == 'word' else '' %}
+    {% if word == 'select' or (word == 'from' and read.before == '(') %}
+      {% set read.found = true %}
+    {% endif %}
+    {% set read.before = part[1] %}
+  {% endfor %}
+  {% do return(read.found) %}
+{% endmacro %}
+
+
+{# The path by which an expression names a field: without levels of lists and maps. #}
+{% macro named_by_sql(names) %}
+  {% set path = [] %}
+  {% for name in names %}
+    {% if loop.first or loop.last or name not in ['element', 'key', 'value'] %}
+      {% do path.append(name | lower) %}
+    {% endif %}
+  {% endfor %}
+  {% do return(path) %}
 {% endmacro %}
 
 

@@ -84,6 +84,9 @@
   {% for group in sparkevolve.collisions(names) %}
     {% do refusals.append(sparkevolve.refuse_ambiguous('The model returns', group)) %}
   {% endfor %}
+  {% for name in names if name == '' %}
+    {% do refusals.append(sparkevolve.refuse_empty_name(sparkevolve.path_of([name]))) %}
+  {% endfor %}
   {% set reserved = sparkevolve.reserved_names() %}
   {% for name in names if name | lower in reserved %}
     {% do refusals.append(sparkevolve.refuse_reserved(name)) %}

@@ -42,6 +42,23 @@
 {% endmacro %}
 
 
+{% macro refuse_empty_name(path) %}
+  {% set where = 'in ' ~ sparkevolve.path_of(path.names[:-1]).text ~ ' a field' if path.names | length > 1 else 'a column' %}
+  {% do return(
+    'The model returns ' ~ where ~ ' whose name is empty, and Iceberg cannot store one. Give it a name in the model.'
+  ) %}
+{% endmacro %}
+
+
+{# A text of SQL names a column or field that is to be renamed. #}
+{% macro refuse_renamed_in_text(path, new_name, setting, text) %}
+  {% do return(
+    '`' ~ setting ~ '` name ' ~ path.text ~ ' (' ~ text | trim ~ '), which `column_renames` renames to '
+    ~ sparkevolve.quote(new_name) ~ ': there would be no such column any more. Use the new name in `' ~ setting ~ '`.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_path_taken(path, obstacles) %}
   {% set first = sparkevolve.first_obstacle(obstacles) %}
   {% do return(

@@ -12,15 +12,18 @@ from tests.unit.strategies import rule
 KEYWORDS = {"and", "or", "is", "not", "null", "in", "between", "then", "case", "when", "end", "like"}
 
 
-Read = list[tuple[tuple[str, ...], str, list[tuple[str, ...]]]]
+Read = list[tuple[tuple[str, ...], str, list[tuple[str, ...]], bool]]
 
 
 def by_package(sql: str) -> Read:
-    return [(tuple(f["path"]), f["asked"], [*map(tuple, f["or_null"])]) for f in PURE.mentions(sql)]
+    return [
+        (tuple(f["path"]), f["asked"], [*map(tuple, f["or_null"])], f["is_of_table"])
+        for f in PURE.mentions(sql)
+    ]
 
 
 def by_adapter(sql: str) -> Read:
-    return [(mention.path, mention.asked, [*mention.or_null]) for mention in mentions(sql)]
+    return [(f.path, f.asked, [*f.or_null], f.is_of_table) for f in mentions(sql)]
 
 
 @pytest.mark.parametrize(
@@ -55,14 +58,14 @@ def by_adapter(sql: str) -> Read:
 )
 def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) -> None:
     others = {*KEYWORDS, "interval", "from", "to", "select", "as", "1l", "1e3"}
-    found = [path for path, _, _ in by_adapter(sql) if path[0] not in others]
+    found = [path for path, *_ in by_adapter(sql) if path[0] not in others]
     assert found == named
     assert by_package(sql) == by_adapter(sql)
 
 
 def test_what_is_asked_of_null_is_told() -> None:
     sql = "a is null or b IS NOT NULL or isnull(c) or isnotnull(`d`) or e = 1 or f is not distinct from 1"
-    asked = {path[0]: what for path, what, _ in by_adapter(sql)}
+    asked = {path[0]: what for path, what, *_ in by_adapter(sql)}
     assert {name: asked[name] for name in "abcdef"} == {
         "a": "null",
         "b": "not null",
@@ -108,7 +111,7 @@ def test_what_is_asked_of_null_is_told() -> None:
     ],
 )
 def test_what_null_makes_true_is_told(sql: str, spared: str) -> None:
-    found = [path[-1] for path, _, or_null in by_adapter(sql) if ("x",) in or_null and len(path[-1]) == 1]
+    found = [path[-1] for path, _, or_null, _ in by_adapter(sql) if ("x",) in or_null and len(path[-1]) == 1]
     assert " ".join(found) == spared
     assert by_package(sql) == by_adapter(sql)
 

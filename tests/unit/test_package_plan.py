@@ -26,6 +26,7 @@ from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Condition, Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.types import fields_within
+from dbt.adapters.sparkevolve.load.batch_plan import renamed_in_texts
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_values
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.sql.mentions import mentions
@@ -424,6 +425,65 @@ def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
         "`incremental_predicates` name `value`",
         "`incremental_predicates` name `key`",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "renames", "named"),
+    [
+        ("DBT_INTERNAL_DEST.Day > 1", {"day": "moved"}, "`day`"),
+        ("day > 1", {"day": "moved"}, "`day`"),
+        ("moved > 1 and DBT_INTERNAL_SOURCE.day > 1 and day(now()) > 'day'", {"day": "moved"}, ""),
+        # A bare name in a query may be another table's.
+        ("id in (select id from o where day > 1)", {"day": "moved"}, ""),
+        ("id in (select id from o where day > 1) and dbt_internal_dest.day > 1", {"day": "moved"}, "`day`"),
+        ("extract(year from day) > 1", {"day": "moved"}, "`day`"),
+        ("s.v > 1", {"s.v": "w"}, "`s`.`v`"),
+        ("s.v > 1", {"s": "t"}, "`s`"),
+        ("size(l.v) > 1", {"l.v": "w"}, "`l`.`element`.`v`"),
+        # Spark takes no notice of case, and another field may get the name.
+        ("day > 1", {"day": "DAY"}, ""),
+        ("day > 1", {"day": "moved", "other": "day"}, ""),
+    ],
+)
+def test_a_text_with_the_old_name_of_what_is_renamed_is_refused(
+    text: str, renames: dict[str, str], named: str
+) -> None:
+    """Spark reads it once the name is another: the schema would be changed, and the run fail."""
+
+    def schema(**new: str) -> Schema:
+        name = {n: new.get(n, n[-1] if "." in n else n) for n in ("day", "other", "s", "s.v", "l.v")}
+        return columns(
+            f"id int, {name['day']} int, {name['other']} int, {name['s']}, l",
+            **{name["s"]: struct(10, **{name["s.v"]: INT}), "l": array(20, struct(21, **{name["l.v"]: INT}))},
+        )
+
+    table, batch = schema(), schema(**renames)
+    policy = Policy(renames=renames)
+    plan = plan_evolution(table, batch, policy)
+    assert not plan.refusals
+    assert plan.changes
+    by_package = PURE.plan_evolution(
+        as_macros_see(table.fields), as_macros_see(batch.fields), as_mapping(policy, table)
+    )
+    for where in ("predicates", "audits"):
+        settings = model_settings(unique_key="id", **{where: text})
+        found = [str(refusal) for refusal in renamed_in_texts(plan, settings)]
+        setting = "incremental_predicates" if where == "predicates" else where
+        ((_, new),) = list(renames.items())[:1]
+        assert found == (
+            [
+                f"`{setting}` name {named} ({text}), which `column_renames` renames to `{new}`: there would "
+                f"be no such column any more. Use the new name in `{setting}`."
+            ]
+            if named
+            else []
+        )
+        has = {"predicates": [], "audits": [], "replacing": ["id"], "strategy": "merge"} | {where: [text]}
+        assert PURE.renamed_in_texts(by_package, has) == found
+    # These find no rows.
+    for settings in (model_settings(predicates=text), model_settings(unique_key="id", predicates=text)):
+        settings = replace(settings, strategy=Strategy.FULL_REFRESH if settings.unique_key else "append")
+        assert list(renamed_in_texts(plan, settings)) == []
 
 
 def test_a_condition_may_be_as_long_as_a_list_of_all_keys() -> None:

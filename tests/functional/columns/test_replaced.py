@@ -256,6 +256,25 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
                 f"`… OR DBT_INTERNAL_DEST.{quoted} IS NULL`. Or make a full refresh."
             ) in message, name
             assert scenario.state(name) == before[name], name
+    # Nor is a column renamed that they name: Spark reads them once the schema is changed.
+    for name, config in models.items():
+        limits = {"incremental_predicates": [LATE], "column_renames": {"day": "moved"}}
+        scenario.model(old.replace("as day", "as moved"), name, **config, **limits)
+    scenario.model("select 1 as id, array(named_struct('', 1)) as l", "nameless", unique_key=None)
+    message = scenario.dbt("run", *WINDOW).log
+    for name in models:
+        assert (
+            f"The batch cannot be loaded into {scenario.relation(name)}, and nothing was written to it:\n"
+            f"    * `incremental_predicates` name `day` ({LATE}), which `column_renames` renames to `moved`: "
+            "there would be no such column any more. Use the new name in `incremental_predicates`."
+        ) in message, name
+        assert scenario.state(name) == before[name], name
+    assert (
+        f"The batch cannot be loaded into {scenario.relation('nameless')}, and nothing was written to it:\n"
+        "    * The model returns in `l`.`element` a field whose name is empty, and Iceberg cannot store one. "
+        "Give it a name in the model."
+    ) in message
+    scenario.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
     # What holds for NULL too, or has the name for something else, lets the batch in; each row is there once.
     load(incremental_predicates=[FOR_BOTH, "'day' <> '' -- day"])
     scenario.run(*WINDOW)

@@ -241,8 +241,31 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
             refused = "which would be a new column. It is in the unique_key, and would be NULL in all rows"
         assert refused in log.partition(f"cannot be loaded into {project.relation(name)}, and")[2], name
         assert project.state(name) == before[name], name
-    load(f"{late} or DBT_INTERNAL_DEST.day is null -- 'day'")
+    # Nor is a column renamed that a condition names: Spark reads it once the schema is changed.
     del models["keyed_by_struct"]
+    for name, config in models.items():
+        limits = {"incremental_predicates": [late], "column_renames": {"day": "moved"}}
+        project.model(
+            "select 1 as id, '2024-01-02' as moved, named_struct('v', 'a') as s",
+            name,
+            **ADDS,
+            **config,
+            **limits,
+        )
+    project.model("select 1 as id, array(named_struct('', 1)) as l", "nameless", **ADDS)
+    log = project.dbt("run", "--select", *models, "nameless").log
+    for name in models:
+        assert (
+            f"`incremental_predicates` name `day` ({late}), which `column_renames` renames to `moved`: there "
+            "would be no such column any more. Use the new name in `incremental_predicates`."
+        ) in log.partition(f"cannot be loaded into {project.relation(name)}, and")[2], name
+        assert project.state(name) == before[name], name
+    assert (
+        "The model returns in `l`.`element` a field whose name is empty, and Iceberg cannot store one. Give "
+        "it a name in the model."
+    ) in log
+    project.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
+    load(f"{late} or DBT_INTERNAL_DEST.day is null -- 'day'")
     project.run("--select", *models)
     for name in models:
         kept = "2024-01-02" if name in ("limited_keeping", "limited_merge") else None

@@ -101,6 +101,12 @@ def path_text(path: Iterable[str]) -> str:
     return ".".join(quote(name) for name in path)
 
 
+def named_by_sql(path: Path) -> Path:
+    """Return the folded path by which an expression names a field: without levels of lists and maps."""
+    inner = [name for name in path[1:-1] if name not in ("element", "key", "value")]
+    return tuple(map(fold, (*path[:1], *inner, *path[1:][-1:])))
+
+
 def spelled(names: Iterable[str], there: Iterable[str]) -> list[str]:
     """Return those of some names that are there, in the order and the spelling of that."""
     wanted = set(map(fold, names))

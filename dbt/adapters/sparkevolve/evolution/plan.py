@@ -197,6 +197,7 @@ def check_source_names(
     if not names:
         return (refusals.no_columns(),)
     found = [refusals.ambiguous("The model returns", group) for group in collisions(names)]
+    found.extend(refusals.empty_name((name,)) for name in names if not name)
     found.extend(refusals.reserved(name) for name in names if is_reserved(name))
     returned = {fold(name) for name in names}
     missing = tuple(key for key in unique_key if fold(key) not in returned)

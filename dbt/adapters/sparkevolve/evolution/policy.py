@@ -89,11 +89,14 @@ class Mention:
         asked: `null` or `not null` where the text asks only whether it is; else empty.
         or_null: columns and fields of which any that is NULL makes true what this stands in, and all that is
             said there: `… OR x IS NULL`.
+        is_of_table: whether it can be nothing else, as in a text with a query, where a bare name may be of
+            another table.
     """
 
     path: Path
     asked: str = ""
     or_null: tuple[Path, ...] = ()
+    is_of_table: bool = True
 
 
 @dataclass(frozen=True)

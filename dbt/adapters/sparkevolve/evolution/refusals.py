@@ -107,6 +107,16 @@ def reserved(name: str) -> Refusal:
     )
 
 
+def empty_name(path: Path) -> Refusal:
+    """A column or field whose name is empty."""
+    where = f"in {path_text(path[:-1])} a field" if path[:-1] else "a column"
+    return Refusal(
+        columns=(".".join(path),),
+        reason=f"The model returns {where} whose name is empty, and Iceberg cannot store one.",
+        remedy="Give it a name in the model.",
+    )
+
+
 def unreadable_by_hive(path: Path) -> Refusal:
     """A field whose name would keep a Hive metastore from reading the column's type ever again."""
     return Refusal(
@@ -167,6 +177,16 @@ def no_such_column(names: tuple[str, ...], setting: str, is_renamed: bool = Fals
         columns=names,
         reason=f"`{setting}` names {listed(names)}, {why}.",
         remedy=f"Use the new name in `{setting}`." if is_renamed else f"Change `{setting}`.",
+    )
+
+
+def renamed_in_text(path: Path, new_name: str, setting: str, text: str) -> Refusal:
+    """A text of SQL names a column or field that is to be renamed: Spark would not find it any more."""
+    return Refusal(
+        columns=(".".join(path), new_name),
+        reason=f"`{setting}` name {path_text(path)} ({text.strip()}), which `column_renames` renames to "
+        f"{quote(new_name)}: there would be no such column any more.",
+        remedy=f"Use the new name in `{setting}`.",
     )
 
 

@@ -11,6 +11,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
     AddColumn,
     AddField,
     RemoveDefault,
+    RenameField,
     SetDefault,
     SetDoc,
     SetProperty,
@@ -202,10 +203,29 @@ def _refused_settings(
         if unknown:
             is_renamed = {names.fold(name) for name in unknown} <= renamed
             yield refusals.no_such_column(unknown, setting, is_renamed)
+    yield from renamed_in_texts(plan, settings)
     if settings.partition_by and settings.strategy == Strategy.INSERT_OVERWRITE:
         wanted = wanted_partitions(settings)
         if not same_partitions(wanted, facts.partition_by, settings.column_renames):
             yield refusals.other_partitions(wanted, facts.partition_by)
+
+
+def renamed_in_texts(plan: EvolutionPlan, settings: IncrementalSettings) -> Iterable[Refusal]:
+    """Yield each text of SQL that Spark reads after a rename, and that has the old name."""
+    limits = settings.limits if settings.strategy != Strategy.FULL_REFRESH else ()
+    texts = [("incremental_predicates", text) for text in limits]
+    texts += [("audits", str(text)) for text in (*settings.audits, *settings.row_audits)]
+    renames = [c for c in plan.changes if isinstance(c, RenameField)]
+    kept = {names.named_by_sql((*c.path[:-1], c.new_name)) for c in renames}
+    kept |= {names.named_by_sql(c.path) for c in plan.changes if isinstance(c, AddColumn | AddField)}
+    for rename in renames:
+        named = names.named_by_sql(rename.path)
+        if named in kept:
+            # The name is another field's then, which the text may mean, or the same in another case.
+            continue
+        for setting, text in texts:
+            if any(m.is_of_table and m.path[: len(named)] == named for m in mentions(text)):
+                yield refusals.renamed_in_text(rename.path, rename.new_name, setting, text)
 
 
 def wanted_partitions(settings: IncrementalSettings) -> tuple[Part, ...]:

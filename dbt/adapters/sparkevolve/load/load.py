@@ -250,7 +250,7 @@ class Load:
         for text in self.settings.limits:
             condition = Condition(text, mentions(text))
             for path in added:
-                named = _named_by_sql(path)
+                named = names.named_by_sql(path)
                 if condition.needs(named, retired.get(path, ""), is_null=len(named) == len(path)):
                     found.append((text, path))
         return found
@@ -346,9 +346,3 @@ class Load:
 def _columns(paths: Sequence[str]) -> str:
     """Return columns or fields as the subject of a sentence, with its verb."""
     return f"column {paths[0]} is" if len(paths) == 1 else f"columns {', '.join(paths)} are"
-
-
-def _named_by_sql(path: names.Path) -> names.Path:
-    """Return the path by which a condition names a new column or field: without levels of lists and maps."""
-    inner = [name for name in path[1:-1] if name not in ("element", "key", "value")]
-    return tuple(map(names.fold, (*path[:1], *inner, *path[1:][-1:])))

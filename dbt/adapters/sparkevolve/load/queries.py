@@ -66,13 +66,14 @@ class Queries:
         self._node.nulls = query.nulls
         self._node.stages_variants = query.has_variants
         found = list(check_source_names(query.columns, *settings.replacing))
+        inner = list(spark_types.field_paths(columns))
+        found += [refusals.empty_name(path) for path in inner if not path[-1]]
         found += window_refusals(columns, settings)
         lacking = [note for note in query.notes if note.type != "void"]
         if settings.unmappable_types == "fail":
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
         if self._reads_types:
-            paths = spark_types.field_paths(columns)
-            found += [refusals.unreadable_by_hive(p) for p in paths if not names.is_readable_by_hive(p[-1])]
+            found += [refusals.unreadable_by_hive(p) for p in inner if not names.is_readable_by_hive(p[-1])]
         if found:
             raise self._refusal(target, found)
         if table is None and self._node.is_replacing is not None:
@@ -180,7 +181,7 @@ class Queries:
         found, json = self._spark.columns_of(spark_types.no_rows(sql))
         if json is not None:
             return spark_types.columns_from_json(json)
-        if not found or names.collisions(found):
+        if not all(found) or not found or names.collisions(found):
             # There are no types to be asked for, or not by such names; the rest is looked for with them.
             raise self._refusal(target, check_source_names(found, key, key_setting))
         return columns_by_type(self._spark, target, sql, found)

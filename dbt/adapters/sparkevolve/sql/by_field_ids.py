@@ -7,7 +7,7 @@ from pyiceberg.types import NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS
-from dbt.adapters.sparkevolve.sql.mentions import is_unit
+from dbt.adapters.sparkevolve.sql.mentions import has_query, is_unit
 from dbt.adapters.sparkevolve.sql.splitting import tokens
 
 # Words of expressions that a column may be called, too.
@@ -29,7 +29,7 @@ def by_field_ids(sql: str, schema: Schema) -> str:
         schema: the table's.
     """
     found = [(kind, sql[start:end]) for kind, start, end in tokens(sql)]
-    if _has_query([(kind, text) for kind, text in found if kind != "space"]):
+    if has_query([(kind, text) for kind, text in found if kind != "space"]):
         return sql
     solid = [number for number, (kind, _) in enumerate(found) if kind != "space"]
     # So that what is around a name is always there.
@@ -55,20 +55,6 @@ def by_field_ids(sql: str, schema: Schema) -> str:
         elif not is_inside and name == fold(TARGET_ALIAS):
             inside = schema.fields
     return "".join(texts)
-
-
-def _has_query(parts: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether there is a query in a text, in which names may be those of other tables.
-
-    `FROM` may begin one, and is within a few functions, too (`extract(year FROM x)`).
-    """
-    before = "("
-    for kind, text in parts:
-        word = fold(text) if kind == "word" else ""
-        if word == "select" or (word == "from" and before == "("):
-            return True
-        before = text
-    return False
 
 
 def _is_name(part: tuple[str, str]) -> bool:

@@ -23,6 +23,7 @@ class _Found:
     asked: str
     start: int
     end: int
+    is_qualified: bool = False
     or_null: list[Path] = field(default_factory=list)
 
     def is_test(self, first: int, end: int, is_call: bool) -> bool:
@@ -133,13 +134,34 @@ def mentions(sql: str) -> tuple[Mention, ...]:
             at += 2
         if not _is_column(parts, start, at):
             continue
-        if len(path) > 1 and path[0] in (fold(SOURCE_ALIAS), fold(TARGET_ALIAS)):
+        is_qualified = len(path) > 1 and path[0] in (fold(SOURCE_ALIAS), fold(TARGET_ALIAS))
+        if is_qualified:
             if path[0] == fold(SOURCE_ALIAS):
                 continue
             del path[0]
-        result.append(_Found(tuple(path), _asked(parts, start, at), start, at))
+        result.append(_Found(tuple(path), _asked(parts, start, at), start, at, is_qualified))
     _find_alternatives(parts, result)
-    return tuple(Mention(f.path, f.asked, tuple(f.or_null)) for f in result)
+    is_alone = not has_query(read)
+    return tuple(
+        Mention(f.path, f.asked, tuple(f.or_null), is_of_table=f.is_qualified or is_alone) for f in result
+    )
+
+
+def has_query(parts: Sequence[Part]) -> bool:
+    """Tell whether there is a query in a text, in which names may be those of other tables.
+
+    `FROM` may begin one, and is within a few functions, too (`extract(year FROM x)`).
+
+    Args:
+        parts: kinds and texts of tokens, without space.
+    """
+    before = "("
+    for kind, text in parts:
+        word = fold(text) if kind == "word" else ""
+        if word == "select" or (word == "from" and before == "("):
+            return True
+        before = text
+    return False
 
 
 def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
