@@ -234,6 +234,13 @@ def test_a_name_that_something_else_has_is_refused_before_anything_runs(scenario
     shown = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}")
     assert shown.success, shown.message
     assert "dead letters:" not in shown.log
+    replayed = scenario.dbt("run-operation", "replay_dead_letters", "--args", "{model: t}")
+    assert not replayed.success
+    assert (
+        f"The dead letters of {scenario.relation()} would be read from {scenario.relation('t_2')}, and that "
+        "table has no column `messageId` of the type string. Rename or restore it there, or set another "
+        "`dead_letter_suffix`. Nothing was loaded."
+    ) in replayed.log
     scenario.sql(f"drop table {scenario.relation('t_2')}")
     scenario.sql(f"create view {scenario.relation('t_2')} as select 1 as id")
     assert f"{text}that is a view." in scenario.fail().message

@@ -561,16 +561,21 @@ def loaded_letters(table: LoadedTable) -> LoadedLetters:
     return LoadedLetters() if has_rows is False else LoadedLetters(published.ids, has_rows is True)
 
 
-def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:
-    found = {fold(f.name): f for f in schema.fields}
+def lacking_column(schema: Schema) -> str:
+    """Return which column of a table of dead letters a table of a schema lacks; empty if it has all."""
+    found = {fold(f.name): f.field_type for f in schema.fields}
     for name in sql.COLUMNS:
         wanted = TimestamptzType() if name == "loadedAt" else StringType()
-        column = found.pop(fold(name), None)
-        if column is None or column.field_type != wanted:
-            raise DeadLetterTableError(
-                str(relation), str(target), f"that table has no column {quote(name)} of the type {wanted}"
-            )
-    required = [f.name for f in found.values() if f.required]
+        if found.get(fold(name)) != wanted:
+            return f"that table has no column {quote(name)} of the type {wanted}"
+    return ""
+
+
+def _check_columns(schema: Schema, relation: SparkEvolveRelation, target: SparkEvolveRelation) -> None:
+    if why := lacking_column(schema):
+        raise DeadLetterTableError(str(relation), str(target), why)
+    own = {fold(name) for name in sql.COLUMNS}
+    required = [f.name for f in schema.fields if f.required and fold(f.name) not in own]
     if required:
         raise DeadLetterTableError(
             str(relation), str(target), f"its column {quote(required[0])} takes no NULL, which it would get"

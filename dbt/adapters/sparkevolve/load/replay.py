@@ -40,7 +40,7 @@ from dbt.adapters.sparkevolve.iceberg.row_counts import inserting_since
 from dbt.adapters.sparkevolve.load.audits import naming_audits
 from dbt.adapters.sparkevolve.load.batches import drop_branches
 from dbt.adapters.sparkevolve.load.creation import Creation
-from dbt.adapters.sparkevolve.load.dead_letters import letters_relation, loaded_letters
+from dbt.adapters.sparkevolve.load.dead_letters import lacking_column, letters_relation, loaded_letters
 from dbt.adapters.sparkevolve.load.letter_names import letter_names
 from dbt.adapters.sparkevolve.load.letters import one_line
 from dbt.adapters.sparkevolve.load.load import Load
@@ -243,9 +243,15 @@ class Replay:
             raise OperationError(
                 f"There is no table {self._target}: run the model first. Nothing was loaded."
             )
-        if self._catalog.find(self._letters) is None:
+        letters = self._catalog.find(self._letters)
+        if letters is None:
             raise OperationError(
                 f"{self._target} has no dead letters: there is no table {self._letters}. Nothing was loaded."
+            )
+        if why := lacking_column(letters.schema()):
+            raise OperationError(
+                f"The dead letters of {self._target} would be read from {self._letters}, and {why}. Rename "
+                "or restore it there, or set another `dead_letter_suffix`. Nothing was loaded."
             )
         if not self._catalog.is_atomic(table):
             raise OperationError(
