@@ -1,7 +1,10 @@
 """A dropped column put back into a real table: the commit, what it says, and what comes between."""
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import CommitFailedException
@@ -48,6 +51,12 @@ def restore(lake: IcebergCatalog, column: str = "note", retries: int = 2, **more
     return lake.restore_column(relation("t"), column, retries=retries, invocation_id="run-1", **given)  # type: ignore[arg-type]
 
 
+def set_mapping(table: Table, names: dict[int, list[str]]) -> None:
+    mapping = [{"field-id": field_id, "names": found} for field_id, found in names.items()]
+    with table.transaction() as transaction:
+        transaction.set_properties({"schema.name-mapping.default": json.dumps(mapping)})
+
+
 def rows(other: Catalog) -> list[tuple[object, ...]]:
     found = other.load_table("db.t").scan().to_arrow().to_pylist()
     return sorted(tuple(row.values()) for row in found)
@@ -84,6 +93,7 @@ def test_the_schema_that_the_table_has_had_is_its_schema_again(
         "rewrites_since": 0,
         "schema_id": 0,
         "is_done": True,
+        "is_unnamed": False,
     }
 
 
@@ -191,3 +201,33 @@ def test_what_expired_snapshots_have_written_is_known_by_statistics_alone(
     assert planned.lines[-1] == (
         "unknown  1 row in 1 file, whose snapshots have expired and whose statistics do not name it"
     )
+
+
+def test_a_field_whose_name_files_without_ids_have_for_another_one(
+    lake: IcebergCatalog, other: Catalog, dropped: Table, tmp_path: Path
+) -> None:
+    """As Spark's ALTER TABLE leaves the mapping where the name was given to a new column."""
+    with dropped.update_schema() as update:
+        update.add_column("note", StringType())
+    path = str(tmp_path / "imported.parquet")
+    pq.write_table(pa.table({"id": pa.array([3], pa.int32()), "note": ["there"]}), path)
+    set_mapping(dropped, {1: ["id"], 2: [], 3: ["note"]})
+    dropped.add_files([path])
+    with dropped.update_schema() as update:
+        update.rename_column("note", "note_new")
+    set_mapping(dropped, {1: ["id"], 2: [], 3: ["note_new", "note"]})
+    planned = restore(lake, plan_only=True)
+    said = (
+        "no ids   files without field ids (`add_files`, `migrate`) are read as if they had no `note`: "
+        "`schema.name-mapping.default` has no name for field 2. To read it there, take the name that these "
+        "files have for it from the other field's entry, and give it to this one"
+    )
+    assert (planned.is_unnamed, planned.lines[-1]) == (True, said)
+    assert restore(lake).lines[-1] == said
+    scan = other.load_table("db.t").scan().to_arrow().to_pylist()
+    by_id = {row["id"]: (row["note"], row["note_new"]) for row in scan}
+    assert by_id == {1: ("keep", None), 2: (None, None), 3: (None, "there")}
+    # As the line says.
+    set_mapping(other.load_table("db.t"), {1: ["id"], 2: ["note"], 3: ["note_new"]})
+    scan = other.load_table("db.t").scan().to_arrow().to_pylist()
+    assert {row["id"]: row["note"] for row in scan} == {1: "keep", 2: None, 3: "there"}

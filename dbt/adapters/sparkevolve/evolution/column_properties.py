@@ -86,6 +86,27 @@ def named_for_another(properties: Mapping[str, str], path: Sequence[str]) -> boo
     return True
 
 
+def is_unnamed(properties: Mapping[str, str], schema: Schema, field_id: int) -> bool:
+    """Tell whether the mapping of names has none for a field, so that it is NULL in files without field ids.
+
+    Args:
+        properties: the table's.
+        schema: the schema that has the field.
+        field_id: its id.
+    """
+    if NAME_MAPPING not in properties:
+        return False
+
+    def ids(entries: Sequence[Mapping[str, Any]], parent: IcebergType) -> Iterator[int]:
+        found = {entry.get("field-id"): entry for entry in entries if entry["names"]}
+        for field in children(parent):
+            if field.field_id in found:
+                yield field.field_id
+                yield from ids(found[field.field_id].get("fields") or [], field.field_type)
+
+    return field_id not in ids(json.loads(properties[NAME_MAPPING]), schema.as_struct())
+
+
 def _moved(properties: Mapping[str, str], before: Schema, after: Schema) -> Iterable[tuple[str, str]]:
     """Yield old and new name of each property that is one of a column with another name now."""
     for field_id in index_by_id(before):

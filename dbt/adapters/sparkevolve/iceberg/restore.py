@@ -21,7 +21,7 @@ from pyiceberg.types import PrimitiveType
 from dbt.adapters.sparkevolve.counts import agreeing, counted
 from dbt.adapters.sparkevolve.errors import RestoreRefusedError, SchemaCommitError
 from dbt.adapters.sparkevolve.evolution import backfills, record, restore_refusals
-from dbt.adapters.sparkevolve.evolution.column_properties import changed_properties
+from dbt.adapters.sparkevolve.evolution.column_properties import NAME_MAPPING, changed_properties, is_unnamed
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.names import path_text, quote
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
@@ -81,6 +81,7 @@ class Restored:
         rewrites: how many snapshots since it was dropped have rewritten files without it (compaction).
         schema_id: the schema that the table has now.
         is_done: whether it was done; otherwise it is the plan.
+        is_unnamed: whether it is NULL in files without field ids, whatever they have of it.
     """
 
     relation: str
@@ -92,6 +93,7 @@ class Restored:
     rewrites: int
     schema_id: int
     is_done: bool
+    is_unnamed: bool = False
 
     @property
     def data(self) -> dict[str, Any]:
@@ -113,6 +115,7 @@ class Restored:
             "rewrites_since": self.rewrites,
             "schema_id": self.schema_id,
             "is_done": self.is_done,
+            "is_unnamed": self.is_unnamed,
         }
 
     @property
@@ -137,6 +140,13 @@ class Restored:
             if default is not None and isinstance(type_, PrimitiveType):
                 read, is_default = "default", f", where {DefaultValue(type_, default)} is read"
             lines.append(f"{read}  {self.written_without}, written without it{is_default}{rewritten}")
+        if self.is_unnamed:
+            lines.append(
+                "no ids   files without field ids (`add_files`, `migrate`) are read as if they had no "
+                f"{path}: `{NAME_MAPPING}` has no name for field {self.change.field.field_id}. To read it "
+                "there, take the name that these files have for it from the other field's entry, and give "
+                "it to this one"
+            )
         if self.unknown.files:
             lines.append(
                 f"unknown  {self.unknown}, whose snapshots have expired and whose statistics do not name it"
@@ -237,6 +247,7 @@ def _done(table: Table, planned: Restored) -> Restored:
 def _planned(relation: str, table: Table, change: RestoreField) -> Restored:
     field_ids = {change.field.field_id, *(f.field_id for _, f in fields_within(change.field.field_type))}
     written = _written(table, change.field.field_id, field_ids)
+    wanted, _ = changed_properties(table.properties, table.schema(), change.schema)
     return Restored(
         relation,
         change,
@@ -247,6 +258,7 @@ def _planned(relation: str, table: Table, change: RestoreField) -> Restored:
         _rewrites_without(table, change.field.field_id),
         table.metadata.current_schema_id,
         is_done=False,
+        is_unnamed=is_unnamed({**table.properties, **wanted}, change.schema, change.field.field_id),
     )
 
 
