@@ -108,6 +108,8 @@ NESTED = schemas(
     ("column", "path", "field_id", "parent"),
     [
         ("t.y", ("t", "y"), 11, struct(10, x=INT, y=INT)),
+        # The name that the struct had then.
+        ("S.Y", ("t", "y"), 11, struct(10, x=INT, y=INT)),
         ("l.p", ("l", "element", "p"), 21, array(20, StructType(f(22, "q", STRING), f(21, "p")))),
         ("L.element.`P`", ("l", "element", "p"), 21, array(20, StructType(f(22, "q", STRING), f(21, "p")))),
         ("m.value.v", ("m", "value", "v"), 33, mapping(30, STRING, struct(32, u=INT, v=INT))),
@@ -117,9 +119,27 @@ NESTED = schemas(
 )
 def test_a_nested_field(column: str, path: tuple[str, ...], field_id: int, parent: object) -> None:
     found = restored(NESTED, column)
+    assert restored(NESTED, column, field_id) == found
     assert (found.path, found.field.field_id) == (path, field_id)
     assert found.schema.find_field(path[0] if path[0] != "a.b" else 5).field_type == parent
     assert str(found).startswith("restore field ")
+
+
+def test_a_path_whose_first_name_another_column_has_by_now() -> None:
+    new = Schema(*NESTED[-1].fields, f(60, "s", struct(61, y=STRING)), schema_id=2)
+    assert refused([*NESTED, new], "s.y") == (
+        "The table has the column `s`.`y`, as field 61, and no other field of that name was dropped. There "
+        "is nothing to restore."
+    )
+    found = restored([*NESTED, new], "s.y", 11)
+    assert (found.path, found.field) == (("t", "y"), f(11, "y"))
+    # As lists and maps have no name of their own in a short path.
+    was, now = (
+        mapping(30, STRING, struct(32, u=INT, v=array(40, INT))),
+        mapping(30, STRING, struct(32, u=INT)),
+    )
+    moved = schemas((f(3, "m", was),), (f(3, "m", now),), (f(3, "mm", now),))
+    assert restored(moved, "m.v").path == ("mm", "value", "v")
 
 
 def test_a_struct_comes_back_with_what_was_in_it() -> None:

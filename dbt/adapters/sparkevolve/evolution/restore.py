@@ -134,6 +134,8 @@ def plan_restore(
     dropped = dropped_fields(ordered, current)
     there = next((s for s in _seen(current) if _is_named(steps, s)), None)
     named = [(d, name) for d in dropped for name in d.names if _is_named(steps, _renamed(d, name))]
+    if there is None or field_id is not None:
+        named = named or _formerly(ordered, dropped, steps)
     if field_id is None:
         return _by_name(ordered, current, column, steps, dropped, named, there, partition_names or {})
     refusal = _refused_id(ordered, current, column, field_id, dropped, last_column_id)
@@ -143,7 +145,21 @@ def plan_restore(
     if asked is None:
         (found,) = (d for d in dropped if d.field.field_id == field_id)
         return refusals.other_name(column, field_id, found.path)
-    return _restored(current, *asked, there, partition_names or {})
+    return _restored(current, *asked, partition_names or {})
+
+
+def _formerly(
+    schemas: Sequence[Schema], dropped: Sequence[Dropped], steps: Sequence[tuple[str, bool]]
+) -> list[tuple[Dropped, str]]:
+    """Return the fields that had a path before what they are in was renamed, and their name there."""
+    by_id = {d.field.field_id: d for d in dropped}
+    found = {
+        seen.field.field_id: seen.field.name
+        for schema in schemas
+        for seen in _seen(schema)
+        if seen.field.field_id in by_id and _is_named(steps, seen)
+    }
+    return [(by_id[field_id], name) for field_id, name in found.items()]
 
 
 def dropped_fields(schemas: Iterable[Schema], current: Schema) -> tuple[Dropped, ...]:
@@ -209,7 +225,7 @@ def _by_name(
     partition_names: Mapping[str, int | None],
 ) -> RestoreField | Refusal:
     if len(named) == 1:
-        return _restored(current, *named[0], there, partition_names)
+        return _restored(current, *named[0], partition_names)
     if named:
         return refusals.which(column, [str(d) for d, _ in named])
     if there is not None:
@@ -277,10 +293,11 @@ def _restored(
     current: Schema,
     dropped: Dropped,
     name: str,
-    there: _Seen | None,
     partition_names: Mapping[str, int | None],
 ) -> RestoreField | Refusal:
     path = (*dropped.parent, name)
+    beside = (s for s in _seen(current) if s.parent_id == dropped.parent_id)
+    there = next((s for s in beside if fold(s.field.name) == fold(name)), None)
     field_id = dropped.field.field_id
     siblings = current.fields if dropped.parent_id is None else _struct_of(current, dropped.parent_id).fields
     if there is not None:
