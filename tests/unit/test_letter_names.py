@@ -1,9 +1,12 @@
 """Which columns the values of dead letters are of."""
 
+from collections import Counter
+
 from pyiceberg.catalog import Catalog
 from pyiceberg.types import LongType
 
 from dbt.adapters.sparkevolve.load.letter_names import letter_names
+from dbt.adapters.sparkevolve.load.replay import Replayed
 from tests.unit.conftest import MakeTable
 from tests.unit.helpers import columns, struct
 
@@ -48,3 +51,17 @@ def test_a_name_inside_of_a_column_is_told_by_time_or_keeps_a_letter(
     inside = found.columns[1].inside
     assert {name: [old for old, _ in inside[ids[name]].former] for name in ids} == {"b": ["a"], "m": ["n"]}
     assert found.former == {"`s`.`a`": "`s`.`b`"}
+
+
+def test_why_a_letter_stays_is_said_to_the_end(other: Catalog, make_table: MakeTable) -> None:
+    """What to do stands there, behind more characters than a line has of a reason that SQL has found."""
+    make_table(columns("id int, temperature int, humidity int"))
+    for old, new in (("temperature", "tmp"), ("humidity", "temperature"), ("tmp", "humidity")) * 2:
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column(old, new)
+    found = letter_names(other.load_table("db.t"), {}, lambda f: None)
+    reasons = {staying.reason for column in found.columns for staying in column.staying}
+    replayed = Replayed("`t`", "`t_dlt`", staying=Counter(reasons))
+    assert {line.partition(": ")[2] for line in replayed.lines[1:]} == reasons
+    assert all(reason.endswith("set `loadedAt` to a later time") for reason in reasons)
+    assert max(map(len, reasons)) > 200

@@ -154,11 +154,11 @@ def reasons_of(found: Sequence[tuple[Any, ...]]) -> tuple[Reason, ...]:
     )
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, longest: int = _LONGEST_IN_LINE) -> str:
     """Return a text as one line of a log: no characters that break or colour it, and not too many."""
     # A blank is a blank, and what has no shape is written as Python does.
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in " ".join(text.split()))
-    return _cut(shown, _LONGEST_IN_LINE)
+    return _cut(shown, longest)
 
 
 def _cut(text: str, longest: int) -> str:

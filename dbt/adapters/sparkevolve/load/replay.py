@@ -66,6 +66,9 @@ from dbt.adapters.sparkevolve.warning import not_removed, warn_of_rest
 
 logger = AdapterLogger("SparkEvolve")
 
+# How many characters of a reason a line has: why a letter stays is said with what to do, at the end.
+_LONGEST_REASON = 600
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -158,7 +161,7 @@ class Replayed:
         ]
         for reason, number in self.staying.most_common():
             stay = "would stay" if self.is_plan else agreeing(number, "stays", "stay")
-            texts.append(f"  {number} {stay}: {one_line(reason)}")
+            texts.append(f"  {number} {stay}: {one_line(reason, _LONGEST_REASON)}")
         if any(self.staying[reason] for reason in OUTDATED):
             texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
         return texts
