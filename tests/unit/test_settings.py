@@ -459,7 +459,9 @@ def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(
     names = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_from", "dbt_valid_to")
     columns = {name: f"{name}_" for name in names}
     of_model = settings({"unique_key": key, "audits": "a > 0", "commit_retries": 7, "event_time": "ts"})
-    assert of_model.for_snapshot(columns, key, "to_date('9999-12-31')") == IncrementalSettings(
+    assert of_model.for_snapshot(
+        columns, key, "to_date('9999-12-31')", "snapshot.p.s"
+    ) == IncrementalSettings(
         strategy=Strategy.SNAPSHOT,
         on_schema_change="append_new_columns",
         commit_retries=7,
@@ -469,6 +471,33 @@ def test_a_snapshot_adds_what_is_new_and_has_columns_of_its_own(
         version_key=version_key,
         bookkeeping=("dbt_change_type", *keys),
         keep_table_type=("dbt_updated_at_", "dbt_valid_from_", "dbt_valid_to_"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("renames", "text"),
+    [
+        ({"begins": "since"}, "begins to become since, and `Begins`"),
+        ({"`BEGINS`": "since"}, "`BEGINS` to become since, and `Begins`"),
+        ({"v": "DBT_SCD_ID"}, "v to become DBT_SCD_ID, and `dbt_scd_id`"),
+        ({"a": "b", "dbt_scd_id": "id"}, "dbt_scd_id to become id, and `dbt_scd_id`"),
+        # A field in a column may be called so, and a column as dbt would call one of another snapshot.
+        ({"s.v": "begins", "dbt_valid_from": "since", "a": "b"}, ""),
+    ],
+)
+def test_columns_of_dbts_own_are_not_renamed(renames: dict[str, str], text: str) -> None:
+    names = ("dbt_scd_id", "dbt_updated_at", "dbt_valid_to")
+    columns = {"dbt_valid_from": "Begins", **{name: name for name in names}}
+    of_model = settings({"unique_key": "id", "column_renames": renames})
+    if not text:
+        assert of_model.for_snapshot(columns, "id", None, "snapshot.p.s").column_renames == renames
+        return
+    with pytest.raises(SettingsConflictError) as caught:
+        of_model.for_snapshot(columns, "id", None, "snapshot.p.s")
+    assert str(caught.value.msg) == (
+        f"`column_renames` of snapshot.p.s wants {text} is a column of dbt's own, which it finds by its "
+        "name. Nothing was written. Take that rename out. For a new snapshot, `snapshot_meta_column_names` "
+        "gives such columns other names."
     )
 
 

@@ -601,7 +601,11 @@ class IncrementalSettings:
             )
 
     def for_snapshot(
-        self, columns: Mapping[str, str], key: str | Sequence[str] | None, valid_to_current: str | None
+        self,
+        columns: Mapping[str, str],
+        key: str | Sequence[str] | None,
+        valid_to_current: str | None,
+        node: str,
     ) -> "IncrementalSettings":
         """Return the settings of a snapshot, which preserves: it adds what is new and keeps what is gone.
 
@@ -611,7 +615,23 @@ class IncrementalSettings:
             columns: the names of dbt's own columns, by what dbt calls them.
             key: the snapshot's ``unique_key``; each part of a composite one comes as a column.
             valid_to_current: the SQL of what dbt writes into a version that is valid; None for NULL.
+            node: the snapshot's id, for messages.
+
+        Raises:
+            SettingsConflictError: one of dbt's own columns is to be renamed, or another one to its name.
         """
+        own = {names.fold(name): name for name in columns.values()}
+        for old, new in self.column_renames.items():
+            wanted = [str(old)] if "." in str(old) else [str(old), str(new)]
+            found = next((own[n] for n in (names.fold(names.unquote(w)) for w in wanted) if n in own), None)
+            if found is not None:
+                raise SettingsConflictError(
+                    ["column_renames"],
+                    node,
+                    f"`column_renames` of {node} wants {old} to become {new}, and {names.quote(found)} is a "
+                    "column of dbt's own, which it finds by its name. Nothing was written. Take that rename "
+                    "out. For a new snapshot, `snapshot_meta_column_names` gives such columns other names.",
+                )
         # dbt numbers the parts of a list, of however many; a column of the source may have any other name.
         parts = tuple(key) if isinstance(key, list | tuple) else ()
         keys = [f"dbt_unique_key_{number}" for number, _ in enumerate(parts, start=1)] or ["dbt_unique_key"]

@@ -8,7 +8,7 @@
 
 {% macro sparkevolve__snapshot_settings() %}
   {% do return(sparkevolve__incremental_settings(false).for_snapshot(
-    sparkevolve__snapshot_columns(), config.get('unique_key'), config.get('dbt_valid_to_current')
+    sparkevolve__snapshot_columns(), config.get('unique_key'), config.get('dbt_valid_to_current'), model.unique_id
   )) %}
 {% endmacro %}
 
