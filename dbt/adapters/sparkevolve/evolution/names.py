@@ -101,6 +101,11 @@ def path_text(path: Iterable[str]) -> str:
     return ".".join(quote(name) for name in path)
 
 
+def name_between(name: str) -> str:
+    """Return what a field is called while a statement of Spark changes the case of its name only."""
+    return f"{name}__sparkevolve_rename"
+
+
 def named_by_sql(path: Path) -> Path:
     """Return the folded path by which an expression names a field: without levels of lists and maps."""
     inner = [name for name in path[1:-1] if name not in ("element", "key", "value")]

@@ -7,7 +7,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution import refusals
-from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, unquote
+from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, name_between, unquote
 from dbt.adapters.sparkevolve.evolution.policy import Past
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.types import can_take
@@ -111,6 +111,26 @@ def resolve_renames(
     outcomes = {r.old.field_id: decided.outcome(r.old.field_id) for r in found}
     problems += [outcome for outcome in outcomes.values() if isinstance(outcome, Refusal)]
     return {r.old.field_id: r.name for r in found if outcomes[r.old.field_id] is True}, tuple(problems)
+
+
+def renames_to_end(target: Schema, renames: Mapping[str, str]) -> dict[str, str]:
+    """Return the renames of a model, and what an earlier run of it has begun and not ended.
+
+    Where Spark changes a table, a field that was to be spelled in another case has the name between then.
+
+    Args:
+        target: the table's schema.
+        renames: old path to new last name.
+    """
+    found: dict[str, str] = {}
+    table, fields = target.as_struct(), _Fields()
+    for old, new in renames.items():
+        found[old] = new
+        path = str(old)
+        between = f"{name_between(path[:-1])}`" if path.endswith("`") else name_between(path)
+        if _locate(table, steps_of(between), fields) is not None:
+            found[between] = new
+    return found
 
 
 def _returned(

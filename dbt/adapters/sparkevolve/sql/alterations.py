@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pyiceberg.schema import Schema
 
-from dbt.adapters.sparkevolve.evolution.names import Path, fold, path_text, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, name_between, path_text, quote
 from dbt.adapters.sparkevolve.evolution.types import fields_within, spark_type
 
 Literal = Callable[[str], str]
@@ -68,8 +68,14 @@ def _renames(alter: str, before: Schema, after: Schema) -> Iterator[str]:
         taken = {(above[field_id], fold(names[field_id])): field_id for field_id, _ in waiting}
         ready = [(i, new) for i, new in waiting if taken.get((above[i], fold(new)), i) == i] or waiting
         field_id, new = ready[0]
-        yield f"{alter} RENAME COLUMN {path_text(path_now(field_id))} TO {quote(new)}"
-        names[field_id] = new
+        steps = [new]
+        if fold(names[field_id]) == fold(new):
+            # Spark finds the new name taken by the field itself. A run that ends between the two is taken up
+            # by the next one, see `renames_to_end`.
+            steps.insert(0, name_between(names[field_id]))
+        for name in steps:
+            yield f"{alter} RENAME COLUMN {path_text(path_now(field_id))} TO {quote(name)}"
+            names[field_id] = name
         waiting.remove(ready[0])
 
 
