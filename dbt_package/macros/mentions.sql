@@ -83,42 +83,45 @@
     {% do starts.update({mention.start: mention}) %}
   {% endfor %}
   {% set end, closes = parts | length - 4, {'(': ')', '[': ']', 'case': 'end'} %}
-  {% set groups = [sparkevolve.begin_group('', 1)] %}
-  {% for part in parts[2:end] if groups %}
-    {% set at, group = loop.index0 + 2, groups[-1] %}
-    {% set word = part[1] | lower if parts[loop.index0 + 1][1] != '.' else '' %}
-    {% if at in starts %}
-      {% do group.found.append(starts[at]) %}
-    {% endif %}
-    {% if word in closes %}
-      {% do groups.append(sparkevolve.begin_group(word, at)) %}
-    {% elif word in [')', ']', 'end'] %}
-      {% if closes.get(group.opened_by) == word %}
-        {% set node = sparkevolve.end_group(group, at) %}
-        {% do groups.pop() %}
-        {# A query has conditions of its own. #}
-        {% set is_query = parts[group.start + 1][1] | lower in ['select', 'from', 'with', 'values', 'table'] %}
-        {% do groups[-1].found.extend(node.found) %}
-        {% do groups[-1].update({
-          'size': groups[-1].size + 1, 'has_group': true, 'inner': node if word == ')' and not is_query else none
-        }) %}
-      {% else %}
-        {# `CASE` or `END` may be a name. #}
-        {% do groups.clear() %}
+  {% set read = namespace(groups=[sparkevolve.begin_group('', 1)]) %}
+  {% for part in parts[2:end] %}
+    {# Without a group it has more ends than beginnings, since `CASE` or `END` may be a name: then nothing is known. #}
+    {% if read.groups %}
+      {% set at, group = loop.index0 + 2, read.groups[-1] %}
+      {% set word = part[1] | lower if parts[loop.index0 + 1][1] != '.' else '' %}
+      {% if at in starts %}
+        {% do group.found.append(starts[at]) %}
       {% endif %}
-    {% elif word == 'or' %}
-      {% do sparkevolve.end_branch(group, at) %}
-      {% do sparkevolve.begin_operand(group, at + 1) %}
-    {% elif word == 'and' and not group.betweens %}
-      {% do sparkevolve.end_operand(group, at) %}
-      {% do sparkevolve.begin_operand(group, at + 1) %}
-    {% else %}
-      {% set waiting = {'between': 1, 'and': -1}.get(word, 0) %}
-      {% do group.update({'size': group.size + 1, 'betweens': group.betweens + waiting}) %}
+      {% if word in closes %}
+        {% set read.groups = read.groups + [sparkevolve.begin_group(word, at)] %}
+      {% elif word in [')', ']', 'end'] %}
+        {% if closes.get(group.opened_by) == word %}
+          {% set node = sparkevolve.end_group(group, at) %}
+          {% set read.groups = read.groups[:-1] %}
+          {# A query has conditions of its own. #}
+          {% set is_query = parts[group.start + 1][1] | lower in ['select', 'from', 'with', 'values', 'table'] %}
+          {% do read.groups[-1].found.extend(node.found) %}
+          {% do read.groups[-1].update({
+            'size': read.groups[-1].size + 1, 'has_group': true,
+            'inner': node if word == ')' and not is_query else none
+          }) %}
+        {% else %}
+          {% set read.groups = [] %}
+        {% endif %}
+      {% elif word == 'or' %}
+        {% do sparkevolve.end_branch(group, at) %}
+        {% do sparkevolve.begin_operand(group, at + 1) %}
+      {% elif word == 'and' and not group.betweens %}
+        {% do sparkevolve.end_operand(group, at) %}
+        {% do sparkevolve.begin_operand(group, at + 1) %}
+      {% else %}
+        {% set waiting = {'between': 1, 'and': -1}.get(word, 0) %}
+        {% do group.update({'size': group.size + 1, 'betweens': group.betweens + waiting}) %}
+      {% endif %}
     {% endif %}
   {% endfor %}
-  {% if groups | length == 1 %}
-    {% do sparkevolve.end_group(groups[0], end) %}
+  {% if read.groups | length == 1 %}
+    {% do sparkevolve.end_group(read.groups[0], end) %}
   {% else %}
     {% for mention in found %}
       {% do mention.update({'or_null': []}) %}
@@ -167,7 +170,11 @@
   {% if group.links | length == 1 %}
     {% do group.branches.append(group.links[0]) %}
   {% else %}
-    {% do group.branches.append({'found': group.links | map(attribute='found') | sum(start=[]), 'true_if_null': []}) %}
+    {% set found = [] %}
+    {% for link in group.links %}
+      {% do found.extend(link.found) %}
+    {% endfor %}
+    {% do group.branches.append({'found': found, 'true_if_null': []}) %}
   {% endif %}
   {% do group.update({'links': []}) %}
 {% endmacro %}
@@ -175,10 +182,11 @@
 
 {% macro end_group(group, end) %}
   {% do sparkevolve.end_branch(group, end) %}
-  {% set node = {
-    'found': group.branches | map(attribute='found') | sum(start=[]),
-    'true_if_null': group.branches | map(attribute='true_if_null') | sum(start=[])
-  } %}
+  {% set node = {'found': [], 'true_if_null': []} %}
+  {% for branch in group.branches %}
+    {% do node.found.extend(branch.found) %}
+    {% do node.true_if_null.extend(branch.true_if_null) %}
+  {% endfor %}
   {% if group.branches | length > 1 %}
     {% for mention in node.found %}
       {% do mention.or_null.extend(node.true_if_null) %}
