@@ -324,7 +324,7 @@ class Replay:
             try:
                 self._catalog.purge(relation)
             except FilesLeftError as exc:
-                warn_of_rest(str(exc))
+                warn_of_rest(exc.msg)
             except Exception as exc:
                 warn_of_rest(not_removed(f"The staged batch {relation}", exc))
 
