@@ -14,7 +14,7 @@
   {% do sparkevolve.check_sql_settings_of_model() %}
   {% set existing_relation = load_relation(this) %}
   {% if compiled_for_a_table and (existing_relation is none or existing_relation.type != 'table') %}
-    {% do sparkevolve.check_compiled_without_table(target_relation) %}
+    {% do sparkevolve.check_compiled_without_table(target_relation, pre_hooks + post_hooks) %}
   {% endif %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
@@ -38,24 +38,50 @@
 
 
 {# Refuse a model that dbt compiled for a table which has gone since, if it may ask for that. Which macros another macro
-   calls is not known here: of those that are not dbt's own, each might. #}
-{% macro check_compiled_without_table(target) %}
-  {% set asks = 'macro.dbt.is_incremental' in model.depends_on.macros %}
-  {% set others = [] %}
-  {% for macro in model.depends_on.macros if not modules.re.match('macro\\.dbt(_spark)?\\.', macro) %}
-    {% do others.append(macro) %}
+   calls is not known here: of those that are not dbt's own, each might. dbt counts those that hooks call among the model's,
+   and says nothing of methods of the adapter. #}
+{% macro check_compiled_without_table(target, hooks) %}
+  {% set words, called = sparkevolve.own_words(model.raw_code, hooks), [] %}
+  {# A name may be put together; whether dbt v2 has the text of a model was not tried. #}
+  {% set any = 'context' in words or 'dispatch' in words or not dbt_version.startswith('1.') %}
+  {% for macro in model.depends_on.macros %}
+    {% set name = macro.split('.') | last %}
+    {% if any or name in words %}
+      {% do called.append([macro, name]) %}
+    {% endif %}
+  {% endfor %}
+  {% set asking = ['macro.dbt.is_incremental', 'macro.dbt.load_relation', 'macro.dbt.load_cached_relation'] %}
+  {% set asks, others = ['get_relation'] if 'get_relation' in words else [], [] %}
+  {% for macro, name in called %}
+    {% if macro in asking %}
+      {% do asks.append(name) %}
+    {% elif not modules.re.match('macro\\.dbt(_spark)?\\.', macro) %}
+      {% do others.append(name) %}
+    {% endif %}
   {% endfor %}
   {% if asks or others %}
     {% do exceptions.raise_compiler_error(
       target ~ ' was there when dbt compiled the model, and is not a table any more: a hook of this run, or another writer, '
       ~ 'has dropped or replaced it since. The model '
-      ~ ('asks `is_incremental()`, so what it returns now are' if asks
-         else 'may ask `is_incremental()` in a macro that it calls, so what it returns now may be')
+      ~ ('asks `is_incremental()`, so what it returns now are' if 'is_incremental' in asks else
+         'may ask for its table by `' ~ asks[0] ~ '`, so what it returns now may be' if asks else
+         'may ask `is_incremental()` in a macro that it calls (' ~ sparkevolve.listed(others) ~ '), so what it returns now may be')
       ~ ' the rows for a table that has the others already, and a table made from them would lack those. No table was made. '
       ~ 'Run the model again: dbt then compiles it for a first run. If a pre-hook drops the table in every run, make the '
       ~ 'model `materialized: table`.'
     ) %}
   {% endif %}
+{% endmacro %}
+
+
+{# The words of a model as it is written, without those of the hooks in its `config`: the adapter's `own_words` again. A hook
+   that is not found as it is, since it is put together or has escapes in it, counts as the model. #}
+{% macro own_words(code, hooks) %}
+  {% set own = namespace(code=code) %}
+  {% for hook in hooks if hook.sql %}
+    {% set own.code = own.code | replace(hook.sql, ' ') %}
+  {% endfor %}
+  {% do return(modules.re.findall('\\w+', own.code)) %}
 {% endmacro %}
 
 

@@ -311,6 +311,9 @@ def test_dbt_has_is_incremental() -> None:
 
     files = Path(str(dbt.include.global_project.__file__)).parent.rglob("is_incremental.sql")
     assert [path for path in files if "macro is_incremental()" in path.read_text(encoding="utf-8")]
+    loads = Path(str(dbt.include.global_project.__file__)).parent / "macros/adapters/relation.sql"
+    for name in ("load_relation", "load_cached_relation"):
+        assert f"macro {name}(relation)" in loads.read_text(encoding="utf-8")
     # The package, as macros have it in their ids.
     assert dbt.include.global_project.PROJECT_NAME == "dbt"
 

@@ -1076,13 +1076,19 @@ class TableGoneError(SparkEvolveError):
         relation: the rendered name of the table.
     """
 
-    def __init__(self, relation: str) -> None:
+    def __init__(self, relation: str, asks: str) -> None:
+        is_sure = asks == "is_incremental"
         super().__init__(
             f"{relation} was there when dbt compiled the model, and is not a table any more: a hook of this "
-            "run, or another writer, has dropped or replaced it since. The model asks `is_incremental()`, so "
-            "what it returns now are the rows for a table that has the others already, and a table made from "
-            "them would lack those. No table was made. Run the model again: dbt then compiles it for a first "
-            "run. If a pre-hook drops the table in every run, make the model `materialized: table`."
+            "run, or another writer, has dropped or replaced it since. The model "
+            + (
+                "asks `is_incremental()`, so what it returns now are"
+                if is_sure
+                else f"may ask for its table by `{asks}`, so what it returns now may be"
+            )
+            + " the rows for a table that has the others already, and a table made from them would lack "
+            "those. No table was made. Run the model again: dbt then compiles it for a first run. If a "
+            "pre-hook drops the table in every run, make the model `materialized: table`."
         )
         self.relation = relation
 

@@ -41,7 +41,7 @@ def test_pre_hooks_make_what_was_not_there(scenario: Scenario) -> None:
 
 
 def test_pre_hooks_drop_alter_and_replace_what_was_there(scenario: Scenario) -> None:
-    for name in ("t", "asks", "asks_far", "reads", "altered", "to_view"):
+    for name in ("t", "asks", "asks_far", "looks", "hook_asks", "reads", "altered", "to_view"):
         scenario.model("select 1 as id, 'a' as v", name)
     scenario.run()
     drop = "drop table {{ this }}"
@@ -49,6 +49,11 @@ def test_pre_hooks_drop_alter_and_replace_what_was_there(scenario: Scenario) -> 
     scenario.model("select 2 as id", "t", pre_hook=drop)
     scenario.model("select 2 as id {% if is_incremental() %} where true {% endif %}", "asks", pre_hook=drop)
     scenario.model("select * from (select 2 as id) {{ far() }}", "asks_far", pre_hook=drop)
+    looks = "select 2 as id {% if load_relation(this) %} where true {% endif %}"
+    scenario.model(looks, "looks", pre_hook=drop)
+    # What a hook asks is none of the model's rows.
+    asks = "{% if is_incremental() %}select * from (select 1 as id) {{ far() }}{% endif %}"
+    scenario.model("select 2 as id", "hook_asks", pre_hook=[drop, asks])
     scenario.model("select 1 + max(id) as id from {{ this }}", "reads", pre_hook=drop)
     scenario.model(
         "select 1 as id, 5 as w", "altered", pre_hook="alter table {{ this }} rename column v to w2"
@@ -58,7 +63,8 @@ def test_pre_hooks_drop_alter_and_replace_what_was_there(scenario: Scenario) -> 
     found = messages(run)
     assert scenario.rows("t") == [(2,)]
     assert scenario.columns("t") == ["id"]
-    for name in ("asks", "asks_far"):
+    assert scenario.rows("hook_asks") == [(2,)]
+    for name in ("asks", "asks_far", "looks"):
         assert (
             f"{scenario.relation(name)} was there when dbt compiled the model, and is not a table any more"
             in (found[name])
@@ -71,7 +77,7 @@ def test_pre_hooks_drop_alter_and_replace_what_was_there(scenario: Scenario) -> 
     assert scenario.columns("altered") == ["id", "w2", "w"]
     assert scenario.rows("altered") == [(1, None, 5)]
     assert scenario.rows("to_view") == [(2,)]
-    assert scenario.tables() == ["altered", "t", "to_view"]
+    assert scenario.tables() == ["altered", "hook_asks", "t", "to_view"]
 
 
 def test_hooks_of_the_run_and_of_other_models_come_between(scenario: Scenario) -> None:

@@ -35,7 +35,12 @@ from dbt.adapters.sparkevolve.variables import (
 )
 
 _PRIVILEGE = re.compile(r"[A-Za-z][A-Za-z_]*(?: [A-Za-z_]+)*")
-_IS_INCREMENTAL = "macro.dbt.is_incremental"
+# By which a model can tell whether its table is there, the one that says so for sure first.
+_ASKS = ("macro.dbt.is_incremental", "macro.dbt.load_relation", "macro.dbt.load_cached_relation")
+# A method of the adapter, of which dbt does not say who calls it.
+_GET_RELATION = "get_relation"
+# Names by which a macro may be called without its own.
+_INDIRECT = frozenset({"context", "dispatch"})
 
 
 class Checks:
@@ -126,18 +131,30 @@ class Checks:
         """
         raise ColumnsDifferError(text)
 
-    def compiled_without_table(self, relation: SparkEvolveRelation, called: Collection[str]) -> None:
+    def compiled_without_table(
+        self, relation: SparkEvolveRelation, called: Collection[str], code: str, hooks: Iterable[str]
+    ) -> None:
         """See whether a model that dbt compiled as incremental can be built though its table has gone since.
 
         Args:
             relation: the model's table.
-            called: the ids of the macros that the model's SQL calls.
+            called: the ids of the macros that the model or its hooks call.
+            code: the model as it is written, which may have the hooks in it.
+            hooks: the hooks of the model as they are written.
 
         Raises:
-            TableGoneError: the model asks whether it is incremental, so it returns too few rows.
+            TableGoneError: the model asks whether it is incremental, so it returns too few rows; or it may
+                have looked whether its table is there.
         """
-        if self._asks_whether_incremental(called):
-            raise TableGoneError(str(relation))
+        words = own_words(code, hooks)
+        own = [macro for macro in called if macro.rpartition(".")[2] in words or words & _INDIRECT]
+        reached = self._reached(own)
+        texts = [self._macros[macro].macro_sql for macro in reached if not macro.startswith("macro.dbt.")]
+        asked = [macro.rpartition(".")[2] for macro in _ASKS if macro in reached]
+        if _GET_RELATION in words or any(_GET_RELATION in text for text in texts):
+            asked.append(_GET_RELATION)
+        if asked:
+            raise TableGoneError(str(relation), asked[0])
 
     def grants(self, relation: SparkEvolveRelation, grants: Mapping[str, Any] | None) -> None:
         """See whether a model's grants can be applied.
@@ -290,18 +307,31 @@ class Checks:
         if not all(map(splitting.reads_only, splitting.split_statements(hook))):
             raise UnplannableError(str(relation), hook.strip())
 
-    def _asks_whether_incremental(self, called: Collection[str]) -> bool:
-        """Tell whether macros are, or call, ``is_incremental``."""
+    def _reached(self, called: Collection[str]) -> set[str]:
+        """Return the ids of macros, and of those that they call."""
         seen: set[str] = set()
         waiting = list(called)
         while waiting:
             macro = waiting.pop()
-            if macro == _IS_INCREMENTAL:
-                return True
             if macro not in seen and macro in self._macros:
                 seen.add(macro)
                 waiting.extend(self._macros[macro].depends_on.macros)
-        return False
+        return seen
+
+
+def own_words(code: str, hooks: Iterable[str]) -> set[str]:
+    """Return the words of a model as it is written, without those of the hooks in its ``config``.
+
+    Dbt counts the macros that hooks call among the model's. A hook that is not found as it is, since it is
+    put together or has escapes in it, counts as the model.
+
+    Args:
+        code: the model.
+        hooks: its hooks, those of other files among them.
+    """
+    for hook in hooks:
+        code = code.replace(hook, " ") if hook else code
+    return set(re.findall(r"\w+", code))
 
 
 def refuse_without_branches(

@@ -11,7 +11,9 @@
   {% do run_hooks(pre_hooks, inside_transaction=True) %}
   {% set existing_relation = adapter.current_relation(target_relation) %}
   {% if compiled_for_a_table and (existing_relation is none or not existing_relation.is_table) %}
-    {% do adapter.checks().compiled_without_table(target_relation, model.depends_on.macros) %}
+    {% do adapter.checks().compiled_without_table(
+      target_relation, model.depends_on.macros, model.raw_code, (pre_hooks + post_hooks) | map(attribute='sql') | list
+    ) %}
     {% do adapter.node().note_gone(target_relation) %}
   {% endif %}
   {% do return(existing_relation) %}
