@@ -495,11 +495,15 @@
     {% if not run.done %}
       {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}
       {% set table = sparkevolve.read_table(target) %}
-      {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
       {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
       {% do sparkevolve.check_session(table, settings, on_branch) %}
       {% do sparkevolve.check_table(table, settings, on_branch) %}
       {% do sparkevolve.check_partitionings(table, settings, on_branch) %}
+      {% set restored = sparkevolve.end_renames(table) %}
+      {% if restored %}
+        {% set run.changed = run.changed + restored %}
+        {% set table = sparkevolve.read_table(target) %}
+      {% endif %}
       {% do sparkevolve.end_replacement(target, table.properties) %}
       {% do sparkevolve.drop_old_branches(table) %}
       {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
@@ -529,7 +533,8 @@
         'deleted': none
       } %}
       {# Warnings may be errors: they come before the table is changed. #}
-      {% set differences = sparkevolve.differences(table, settings) if attempt == 0 else [] %}
+      {% set differences = sparkevolve.begun_warnings(table.fields) + sparkevolve.differences(table, settings)
+        if attempt == 0 else [] %}
       {% do sparkevolve.warn(
         target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
       ) %}

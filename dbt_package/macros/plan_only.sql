@@ -42,8 +42,9 @@
 
 
 {% macro plan_of_load(target, settings) %}
-  {% set table = sparkevolve.read_table(target) %}
-  {% set settings = dict(settings, column_renames=sparkevolve.renames_to_end(settings.column_renames, table.fields)) %}
+  {% set there = sparkevolve.read_table(target) %}
+  {% set table = dict(there, fields=sparkevolve.as_before(there.fields)) %}
+  {% set ends = sparkevolve.ends_of_renames(there) | map(attribute='text') | list %}
   {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
   {% set plan = sparkevolve.refused_plan(query.refusals) %}
   {% if not query.refusals %}
@@ -58,10 +59,13 @@
       names, table.fields | map(attribute='name') | list
     ) %}
     {% do plan.refusals.extend(sparkevolve.schema_change_refusals(target, detected, settings)) %}
+    {% if ends and sparkevolve.freezes_schema() %}
+      {% do plan.refusals.append(sparkevolve.refuse_frozen_schema(settings.node, ends)) %}
+    {% endif %}
   {% endif %}
-  {% do return(sparkevolve.plan_data(
-    target, plan, settings, sparkevolve.note_texts(query) + plan.warnings + sparkevolve.differences(table, settings)
-  )) %}
+  {% set warnings = sparkevolve.begun_warnings(there.fields) + sparkevolve.differences(table, settings) %}
+  {% set data = sparkevolve.plan_data(target, plan, settings, sparkevolve.note_texts(query) + plan.warnings + warnings) %}
+  {% do return(dict(data, changes=ends + data.changes)) %}
 {% endmacro %}
 
 

@@ -1,17 +1,87 @@
 {# Which fields of a table a model's `column_renames` are about, and whether they can be renamed. #}
 
 
-{# The `column_renames` of a model, and what an earlier run of it has begun and not ended: a field that was to be spelled in
-   another case has the name between, see `rename_statements`. #}
-{% macro renames_to_end(renames, fields) %}
-  {% set found = {} %}
-  {% for old_path, new_name in renames.items() %}
-    {% do found.update({old_path: new_name}) %}
-    {% set path = old_path | string %}
-    {% set between = sparkevolve.name_between(path[:-1]) ~ '`' if path[-1:] == '`' else sparkevolve.name_between(path) %}
-    {% if sparkevolve.locate(fields, sparkevolve.rename_steps(between)) is not none %}
-      {% do found.update({between: new_name}) %}
+{# What a field is called while only the case of its name is changed, see `rename_statements`. It is told from a name that a
+   user has given by its end. #}
+{% macro name_between(name) %}
+  {% do return(name ~ '__sparkevolve_rename_' ~ local_md5(name | lower)[:8]) %}
+{% endmacro %}
+
+
+{# The fields that have such a name, since a run has ended between two statements: the `path` of each, inner ones first, what
+   it was called before (`old`), and whether another field beside it `is_taken` for that by now. #}
+{% macro renames_begun(fields, parent=none) %}
+  {% set parent, names, found = parent or sparkevolve.no_path(), fields | map(attribute='name') | map('lower') | list, [] %}
+  {% for field in fields %}
+    {% set path = sparkevolve.inside(parent, field.name) %}
+    {# Spark changes nothing in the key of a map. #}
+    {% do found.extend(sparkevolve.renames_begun(
+      field.type.fields[1:] if field.type.kind == 'map' else field.type.fields, path
+    )) %}
+    {% set old = field.name.split('__sparkevolve_rename_')[:-1] | join('__sparkevolve_rename_') %}
+    {% if old and sparkevolve.name_between(old) == field.name %}
+      {% do found.append({'path': path, 'old': old, 'is_taken': old | lower in names}) %}
     {% endif %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# How such fields get back what they were called before, each as the `text` of a change and the statement (`sql`). #}
+{% macro ends_of_renames(table) %}
+  {% set found = [] %}
+  {% for begun in sparkevolve.renames_begun(table.fields) if not begun.is_taken %}
+    {% do found.append({
+      'text': 'rename ' ~ begun.path.text ~ ' to ' ~ sparkevolve.quote(begun.old),
+      'sql': 'ALTER TABLE ' ~ table.relation ~ ' RENAME COLUMN ' ~ begun.path.text ~ ' TO ' ~ sparkevolve.quote(begun.old)
+    }) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# Give them that back, so that all goes on as if that run had not begun: a model that reads its table would not find them.
+   Returns what was changed, as text. #}
+{% macro end_renames(table) %}
+  {% set changes = sparkevolve.ends_of_renames(table) %}
+  {% set texts = changes | map(attribute='text') | list %}
+  {% if texts and sparkevolve.freezes_schema() %}
+    {% do sparkevolve.refuse(table.relation, [sparkevolve.refuse_frozen_schema(model.unique_id, texts)]) %}
+  {% endif %}
+  {% for change in changes %}
+    {% do sparkevolve.run_statement(change.sql, 'evolve') %}
+    {% do log(
+      table.relation ~ ': ' ~ change.text ~ ', since a run has ended while it changed the case of that name', info=True
+    ) %}
+  {% endfor %}
+  {% do return(texts) %}
+{% endmacro %}
+
+
+{# The fields of a table as they are called once that is done. #}
+{% macro as_before(fields) %}
+  {% set names, found = fields | map(attribute='name') | map('lower') | list, [] %}
+  {% for field in fields %}
+    {% set old = field.name.split('__sparkevolve_rename_')[:-1] | join('__sparkevolve_rename_') %}
+    {% set is_begun = old and sparkevolve.name_between(old) == field.name and old | lower not in names %}
+    {% do found.append(dict(
+      field, name=old if is_begun else field.name,
+      type=dict(field.type, fields=sparkevolve.as_before(field.type.fields)) if field.type.fields else field.type
+    )) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
+{# What to say of fields of which another one has the name by now. #}
+{% macro begun_warnings(fields) %}
+  {% set found = [] %}
+  {% for begun in sparkevolve.renames_begun(fields) if begun.is_taken %}
+    {% do found.append(
+      'the table has ' ~ begun.path.text ~ ', as ' ~ sparkevolve.quote(begun.old) ~ ' was called while a run changed the case '
+      ~ 'of that name, and ended before it had, and somebody has added another ' ~ sparkevolve.quote(begun.old) ~ ' since. '
+      ~ 'Bring the values of the one into the other with UPDATE where they are missing, and drop it with ALTER TABLE.'
+    ) %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}

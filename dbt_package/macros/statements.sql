@@ -305,8 +305,8 @@
 
 {# Inner fields first: where a run ends between two of them, the next one finds each by its path of before. A rename whose
    new name another field still has, in any case, waits for that one. Where only the case becomes another, Spark finds the new
-   name taken by the field itself: it goes by a name between. A run that ends there is taken up by the next one, see
-   `renames_to_end`. #}
+   name taken by the field itself: it goes by a name between. After a run that ends there the next one begins again, see
+   `end_renames`. #}
 {% macro rename_statements(alter, renames) %}
   {% set statements, inner_first = [], [] %}
   {% for depth in renames | map(attribute='path') | map(attribute='names') | map('length') | unique | sort(reverse=true) %}
@@ -351,10 +351,4 @@
     {% set run.waiting = left %}
   {% endfor %}
   {% do return(statements) %}
-{% endmacro %}
-
-
-{# What a field is called while only the case of its name is changed. #}
-{% macro name_between(name) %}
-  {% do return(name ~ '__sparkevolve_rename') %}
 {% endmacro %}

@@ -1,5 +1,6 @@
 """Macros of the dbt package, rendered by dbt's own Jinja and called from a test as functions."""
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +37,10 @@ def _from_json(text: str, default: Any = None) -> Any:
         return default
 
 
+def _md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
 class PackageMacros:
     """The macros of the package, which call each other as ``sparkevolve.<name>(…)``.
 
@@ -49,6 +54,7 @@ class PackageMacros:
             "modules": SimpleNamespace(re=re),
             "tojson": json.dumps,
             "fromjson": _from_json,
+            "local_md5": _md5,
             "exceptions": SimpleNamespace(raise_compiler_error=_refuse),
             "sparkevolve": self,
             **(context or {}),

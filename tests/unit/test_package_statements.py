@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
-from pyiceberg.types import DateType, IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import DateType, IntegerType, LongType, MapType, NestedField, StringType
 
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
@@ -28,6 +28,9 @@ from tests.unit.test_package_plan import as_mapping, seen_by_spark
 from tests.unit.test_package_types import SPARK_TYPES, as_dict
 
 INT, STRING = IntegerType(), StringType()
+# What fields are called while the case of their names is changed.
+QTY, A_B = "qty__sparkevolve_rename_f44fc6cd", "a`b__sparkevolve_rename_12867adc"
+S, X = "s__sparkevolve_rename_03c7c0ac", "x__sparkevolve_rename_9dd4e461"
 CONDITIONS = ("a > 1", "b = 2 -- of the batch", "c in (select 1)")
 
 
@@ -213,14 +216,14 @@ def test_a_name_of_which_only_the_case_changes_goes_by_another_one() -> None:
     batch = columns("Qty int, A`B int, S", S=struct(10, X=INT, y=INT))
     renames = {"qty": "Qty", "`a``b`": "A`B", "s": "S", "s.x": "X"}
     assert changes(table, batch, renames=renames) == [
-        "ALTER TABLE db.t RENAME COLUMN `s`.`x` TO `x__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
-        "ALTER TABLE db.t RENAME COLUMN `qty` TO `qty__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
-        "ALTER TABLE db.t RENAME COLUMN `a``b` TO `a``b__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
-        "ALTER TABLE db.t RENAME COLUMN `s` TO `s__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `s__sparkevolve_rename` TO `S`",
+        f"ALTER TABLE db.t RENAME COLUMN `s`.`x` TO `{X}`",
+        f"ALTER TABLE db.t RENAME COLUMN `s`.`{X}` TO `X`",
+        f"ALTER TABLE db.t RENAME COLUMN `qty` TO `{QTY}`",
+        f"ALTER TABLE db.t RENAME COLUMN `{QTY}` TO `Qty`",
+        f"ALTER TABLE db.t RENAME COLUMN `a``b` TO `{A_B.replace('`', '``')}`",
+        f"ALTER TABLE db.t RENAME COLUMN `{A_B.replace('`', '``')}` TO `A``B`",
+        f"ALTER TABLE db.t RENAME COLUMN `s` TO `{S}`",
+        f"ALTER TABLE db.t RENAME COLUMN `{S}` TO `S`",
     ]
 
 
@@ -232,34 +235,53 @@ def test_a_name_that_another_leaves_is_free_only_then_in_any_case() -> None:
     ]
 
 
-def test_a_change_of_case_that_ended_half_way_is_taken_up() -> None:
-    table = columns(
-        "qty__sparkevolve_rename int, a`b__sparkevolve_rename int, c int, x.y__sparkevolve_rename int, s",
-        s=struct(10, x__sparkevolve_rename=INT),
+def test_a_change_of_case_that_ended_half_way_is_taken_back() -> None:
+    """Whatever the model says by now; a name that only looks so is a user's own."""
+    inner = struct(20, **{X: INT, "y": INT})
+    own = (
+        "qty__sparkevolve_rename int, QT__sparkevolve_rename_F44FC6CD int, n__sparkevolve_rename_f44fc6cd int"
     )
-    renames = {"qty": "Qty", "`a``b`": "A`B", "c": "C", "x.y": "X.Y", "s.x": "X"}
-    ended = PURE.renames_to_end(renames, as_macros_see(table.fields))
-    assert list(ended) == [
-        *("qty", "qty__sparkevolve_rename", "`a``b`", "`a``b__sparkevolve_rename`", "c"),
-        *("x.y", "x.y__sparkevolve_rename", "s.x", "s.x__sparkevolve_rename"),
+    table = columns(
+        f"{QTY} int, {A_B} int, {own}, {S}, l, m, k",
+        **{S: inner, "l": array(30, inner), "m": MapType(32, STRING, 33, array(34, inner))},
+        k=MapType(40, inner, 41, INT),
+    )
+    fields = as_macros_see(table.fields)
+    found = PURE.ends_of_renames({"relation": "db.t", "fields": fields})
+    assert [change["text"] for change in found] == [
+        f"rename `{QTY}` to `qty`",
+        f"rename `{A_B.replace('`', '``')}` to `a``b`",
+        f"rename `{S}`.`{X}` to `x`",
+        f"rename `{S}` to `s`",
+        f"rename `l`.`element`.`{X}` to `x`",
+        f"rename `m`.`value`.`element`.`{X}` to `x`",
     ]
-    batch = columns("Qty int, A`B int, c int, X.Y int, s", s=struct(10, X=INT))
-    assert changes(table, batch, renames=ended) == [
-        "ALTER TABLE db.t RENAME COLUMN `s`.`x__sparkevolve_rename` TO `X`",
-        "ALTER TABLE db.t RENAME COLUMN `qty__sparkevolve_rename` TO `Qty`",
-        "ALTER TABLE db.t RENAME COLUMN `a``b__sparkevolve_rename` TO `A``B`",
-        "ALTER TABLE db.t RENAME COLUMN `c` TO `c__sparkevolve_rename`",
-        "ALTER TABLE db.t RENAME COLUMN `c__sparkevolve_rename` TO `C`",
-        "ALTER TABLE db.t RENAME COLUMN `x.y__sparkevolve_rename` TO `X.Y`",
+    for change in found:
+        path, _, name = change["text"].removeprefix("rename ").partition(" to ")
+        assert change["sql"] == f"ALTER TABLE db.t RENAME COLUMN {path} TO {name}"
+    before = PURE.as_before(fields)
+    assert [f["name"] for f in before] == ["qty", "a`b", *(n.split()[0] for n in own.split(", ")), *"slmk"]
+    assert [f["name"] for f in before[5]["type"]["fields"]] == ["x", "y"]
+    assert PURE.ends_of_renames({"relation": "db.t", "fields": before[:-1]}) == []
+    assert PURE.begun_warnings(fields) == []
+
+
+def test_a_name_that_another_field_has_by_now_is_not_taken_back() -> None:
+    table = columns(f"{QTY} int, Qty int")
+    fields = as_macros_see(table.fields)
+    assert PURE.ends_of_renames({"relation": "db.t", "fields": fields}) == []
+    assert PURE.as_before(fields) == fields
+    assert PURE.begun_warnings(fields) == [
+        f"the table has `{QTY}`, as `qty` was called while a run changed the case of that name, and ended "
+        "before it had, and somebody has added another `qty` since. Bring the values of the one into the "
+        "other with UPDATE where they are missing, and drop it with ALTER TABLE."
     ]
 
 
 @pytest.mark.parametrize(
     ("renames", "batch", "between", "left"),
     [
-        ({"s": "S", "s.x": "z"}, ("S", "z"), ("s", "z"), ["s", "s__sparkevolve_rename", "S"]),
-        ({"s": "S", "s.x": "z"}, ("S", "z"), ("s__sparkevolve_rename", "z"), ["s__sparkevolve_rename", "S"]),
-        ({"s": "S", "s.x": "X"}, ("S", "X"), ("s__sparkevolve_rename", "X"), ["s__sparkevolve_rename", "S"]),
+        ({"s": "S", "s.x": "z"}, ("S", "z"), ("s", "z"), ["s", S, "S"]),
         ({"s": "t", "s.x": "z"}, ("t", "z"), ("s", "z"), ["s", "t"]),
         ({"s": "t", "s.x": "z"}, ("t", "z"), ("t", "z"), []),
     ],
@@ -270,9 +292,7 @@ def test_renames_of_a_struct_and_of_a_field_in_it_are_taken_up_wherever_they_end
     def of(outer: str, inner: str) -> Schema:
         return columns(f"id int, {outer}", **{outer: struct(10, **{inner: INT, "y": INT})})
 
-    table = of(*between)
-    ended = PURE.renames_to_end(renames, as_macros_see(table.fields))
-    assert changes(table, of(*batch), renames=ended) == [
+    assert changes(of(*between), of(*batch), renames=renames) == [
         f"ALTER TABLE db.t RENAME COLUMN `{old}` TO `{new}`" for old, new in pairwise(left)
     ]
 

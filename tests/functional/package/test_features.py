@@ -49,14 +49,30 @@ def test_the_case_of_a_name_is_changed(project: Scenario, monkeypatch: pytest.Mo
     ids = project.field_ids("cased")
     nested = project.table("cased").schema().find_field("st.x").field_id
     config = {**ADDS, "column_renames": {"qty": "Qty", "st.x": "X"}}
-    project.model("select 2 as id, 'b' as Qty, named_struct('X', 2) as st", "cased", **config)
-    between = "qty__sparkevolve_rename"
+    # Reads a column of its table, which has another name after half of it.
+    known = "{% if is_incremental() %}where 0 < (select max(length(qty)) from {{ this }}){% endif %}"
+    sql = "select * from (select 2 as id, 'b' as Qty, named_struct('X', 2) as st) "
+    project.model(sql + known, "cased", **config)
+    between = "qty__sparkevolve_rename_f44fc6cd"
     # Half-way in the first of them, and in the second.
     for statement, columns in (("TO `X`", ["id", "qty", "st"]), ("TO `Qty`", ["id", between, "st"])):
         with monkeypatch.context() as patched:
             ends_at(patched, statement)
             assert "the server is gone" in project.fail("--select", "cased").message
         assert project.columns("cased") == columns
+    # Without the rename the name of before is taken back; so it would be in each other run.
+    project.model("select 2 as id, 'b' as qty, named_struct('X', 2) as st", "cased", **ADDS)
+    frozen = project.fail("--select", "cased", "--vars", "sparkevolve_freeze_schema: true")
+    assert f"would change the table's schema: rename `{between}` to `qty`" in frozen.message
+    run = project.run("--select", "cased")
+    assert (
+        f"rename `{between}` to `qty`, since a run has ended while it changed the case of that name"
+        in run.log
+    )
+    assert project.columns("cased") == ["id", "qty", "st"]
+    assert project.rows("cased") == [(1, "a", {"X": 1}), (2, "b", {"X": 2})]
+    project.sql(f"alter table {project.relation('cased')} rename column qty to {between}")
+    project.model(sql + known, "cased", **config)
     for _ in range(2):
         project.run("--select", "cased")
         assert project.columns("cased") == ["id", "Qty", "st"]
