@@ -538,11 +538,9 @@
       {% do sparkevolve.warn(
         target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
       ) %}
-      {% for sql in sparkevolve.change_statements(target, plan.changes) %}
-        {% do sparkevolve.run_statement(sql, 'evolve') %}
-      {% endfor %}
+      {% do sparkevolve.make_changes(target, plan.changes) %}
       {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
-      {% do sparkevolve.log_plan(target, plan, settings) %}
+      {% do sparkevolve.log_removed(target, plan, settings) %}
       {% set outcome = sparkevolve.run_load(load) %}
       {% do sparkevolve.drop_staged(staged) %}
       {% set run.done = outcome == 'done' %}
@@ -690,10 +688,7 @@
 {% endmacro %}
 
 
-{% macro log_plan(target, plan, settings) %}
-  {% for change in plan.changes %}
-    {% do log(target ~ ': ' ~ change.text, info=True) %}
-  {% endfor %}
+{% macro log_removed(target, plan, settings) %}
   {% for path, value in sparkevolve.removed_values(plan, settings).items() %}
     {% do log(target ~ ': column ' ~ path ~ ' is not in the model, ' ~ value, info=True) %}
   {% endfor %}

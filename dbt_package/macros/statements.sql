@@ -265,41 +265,56 @@
 
 
 {# The statements that make the changes of a plan, each a commit of its own, in an order in which each does no harm alone.
-   Names come first, so that a new column can have the old name of another. All additions are one statement. #}
+   Names come first, so that a new column can have the old name of another. All additions are one statement. Each has its
+   `sql`, and the `texts` of what is done with it. #}
 {% macro change_statements(table, changes, substitutes=true) %}
   {% set alter = 'ALTER TABLE ' ~ table %}
-  {% set changed, additions, described, renames = [], [], [], [] %}
+  {% set changed, described, renames = [], [], [] %}
   {# What takes the name that another field leaves is added after all else, as by the adapter. #}
-  {% set left, replacing = [], [] %}
+  {% set additions, replacing, left = [], [], [] %}
   {% for change in changes if change.verb == 'renamed' %}
     {% do left.append(change.path.names | map('lower') | list) %}
   {% endfor %}
   {% for change in changes %}
+    {% set column = alter ~ ' ALTER COLUMN ' ~ change.get('after', {}).get('text', '') %}
     {% if change.verb == 'added' %}
-      {% do (replacing if change.path.names | map('lower') | list in left else additions).append(
-        change.after.text ~ ' ' ~ sparkevolve.spark_type(change.type)
-        ~ (' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes) if change.doc else '')
-      ) %}
+      {% do (replacing if change.path.names | map('lower') | list in left else additions).append({
+        'text': change.text, 'sql': change.after.text ~ ' ' ~ sparkevolve.spark_type(change.type)
+          ~ (' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes) if change.doc else '')
+      }) %}
     {% elif change.verb == 'widened' %}
-      {% do changed.append(
-        alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' TYPE ' ~ sparkevolve.spark_type(change.type)
-      ) %}
+      {% do changed.append({'texts': [change.text], 'sql': column ~ ' TYPE ' ~ sparkevolve.spark_type(change.type)}) %}
     {% elif change.verb == 'relaxed' %}
-      {% do changed.append(alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' DROP NOT NULL') %}
+      {% do changed.append({'texts': [change.text], 'sql': column ~ ' DROP NOT NULL'}) %}
     {% elif change.verb == 'described' %}
-      {% do described.append(
-        alter ~ ' ALTER COLUMN ' ~ change.after.text ~ ' COMMENT '
-        ~ sparkevolve.constant_literal(change.doc, substitutes)
-      ) %}
+      {% do described.append({
+        'texts': [change.text], 'sql': column ~ ' COMMENT ' ~ sparkevolve.constant_literal(change.doc, substitutes)
+      }) %}
     {% elif change.verb == 'renamed' %}
       {% do renames.append(change) %}
     {% endif %}
   {% endfor %}
   {% set statements = sparkevolve.rename_statements(alter, renames) + changed %}
-  {% if additions or replacing %}
-    {% do statements.append(alter ~ ' ADD COLUMNS (' ~ (additions + replacing) | join(', ') ~ ')') %}
+  {% set added = additions + replacing %}
+  {% if added %}
+    {% do statements.append({
+      'texts': added | map(attribute='text') | list,
+      'sql': alter ~ ' ADD COLUMNS (' ~ added | map(attribute='sql') | join(', ') ~ ')'
+    }) %}
   {% endif %}
   {% do return(statements + described) %}
+{% endmacro %}
+
+
+{# Make the changes of a plan. Each is told of once it is made: dbt lets a macro catch no error, and where one ends the run
+   between two of them, the lines before it say which ones there are. #}
+{% macro make_changes(target, changes) %}
+  {% for statement in sparkevolve.change_statements(target, changes) %}
+    {% do sparkevolve.run_statement(statement.sql, 'evolve') %}
+    {% for text in statement.texts %}
+      {% do log(target ~ ': ' ~ text, info=True) %}
+    {% endfor %}
+  {% endfor %}
 {% endmacro %}
 
 
@@ -337,10 +352,11 @@
       {% do names.insert(1, sparkevolve.name_between(names[0])) %}
     {% endif %}
     {% for name in names[1:] %}
-      {% do statements.append(
-        alter ~ ' RENAME COLUMN ' ~ sparkevolve.inside(chosen.parent, names[loop.index0]).text ~ ' TO '
-        ~ sparkevolve.quote(name)
-      ) %}
+      {% set path = sparkevolve.inside(chosen.parent, names[loop.index0]).text %}
+      {% do statements.append({
+        'texts': [chosen.text if loop.last else 'rename ' ~ path ~ ' to ' ~ sparkevolve.quote(name) ~ ' for a moment'],
+        'sql': alter ~ ' RENAME COLUMN ' ~ path ~ ' TO ' ~ sparkevolve.quote(name)
+      }) %}
     {% endfor %}
     {% set left = [] %}
     {% for rename in run.waiting %}

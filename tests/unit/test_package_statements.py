@@ -173,7 +173,11 @@ def changes(table: Schema, batch: Schema, **policy: Any) -> list[str]:
     mapped = as_mapping(Policy(**policy), table)
     plan = PURE.plan_evolution(as_macros_see(table.fields), as_macros_see(batch.fields), mapped)
     assert plan["refusals"] == []
-    return list(PURE.change_statements("db.t", plan["changes"]))
+    statements = PURE.change_statements("db.t", plan["changes"])
+    # What is told of is all that the plan has, and what is done for a moment.
+    told = [text for statement in statements for text in statement["texts"] if "for a moment" not in text]
+    assert sorted(told) == sorted(change["text"] for change in plan["changes"])
+    return [statement["sql"] for statement in statements]
 
 
 def test_all_additions_of_a_run_are_one_statement() -> None:
@@ -371,7 +375,7 @@ def statements_of_both(
         as_macros_see(before.fields), as_macros_see(batch.fields), as_mapping(policy, before)
     )
     return (
-        list(PURE.change_statements("db.t", by_package["changes"])),
+        [statement["sql"] for statement in PURE.change_statements("db.t", by_package["changes"])],
         alter_columns("db.t", before, after, PURE.constant_literal),
     )
 

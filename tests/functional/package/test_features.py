@@ -33,10 +33,15 @@ def test_renames_that_end_half_way_are_taken_up(project: Scenario, monkeypatch: 
     config = {**ADDS, "column_renames": {"b": "c", "s.p": "q"}}
     struct = "named_struct('q', cast(2 as bigint), 'r', 1) as s"
     project.model(f"select 2 as id, 'x' as c, {struct}, 5 as d", "renamed", **config)
-    for statement in ("TYPE", "ADD COLUMNS"):
+    table = f"{project.schema}.renamed: "
+    made = [f"{table}rename `s`.`p` to `q`", f"{table}rename `b` to `c`"]
+    # What was made is told before the error.
+    for statement, told in (("TYPE", made), ("ADD COLUMNS", [f"{table}widen `s`.`q` from int to bigint"])):
         with monkeypatch.context() as patched:
             ends_at(patched, statement)
-            assert "the server is gone" in project.fail("--select", "renamed").message
+            run = project.fail("--select", "renamed")
+            assert "the server is gone" in run.message
+            assert [line for line in run.log.splitlines() if line.startswith(table)] == told
     project.run("--select", "renamed")
     assert project.rows("renamed") == [(1, "a", {"q": 1, "r": None}, None), (2, "x", {"q": 2, "r": 1}, 5)]
     assert project.field_ids("renamed")["c"] == ids["b"]
