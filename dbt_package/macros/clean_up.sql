@@ -6,6 +6,7 @@
 {% macro end_run(results) %}
   {% if execute and target.type == 'spark' %}
     {% do sparkevolve.tell_of_lost_replacements(results) %}
+    {% do sparkevolve.tell_of_errors(results) %}
     {% do sparkevolve.drop_staged_of_failed(results) %}
     {% do sparkevolve.restore_overwrite_mode(results) %}
   {% endif %}
@@ -27,6 +28,44 @@
       {% endfor %}
     {% endif %}
   {% endfor %}
+{% endmacro %}
+
+
+{# Say of models that have failed what Spark's error does not. #}
+{% macro tell_of_errors(results) %}
+  {% for result in results %}
+    {% set node = result.node %}
+    {% if node.resource_type == 'model' and node.config.materialized == 'incremental'
+          and result.status | string in ['error', 'partial success'] %}
+      {% set text = sparkevolve.meaning_of_error(result.message or '') %}
+      {% if text %}
+        {% do sparkevolve.say(node.schema ~ '.' ~ node.alias ~ ': ' ~ text) %}
+      {% endif %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{# What an error of Spark's means, and what to do; empty for others. #}
+{% macro meaning_of_error(message) %}
+  {% if 'MERGE_CARDINALITY_VIOLATION' in message %}
+    {% do return(
+      'the batch has several rows with one key, and MERGE cannot take two of them for one row of the table. It has changed '
+      ~ 'no row. Let the model return each `unique_key` once, such as by '
+      ~ '`row_number() over (partition by … order by …) = 1`.'
+    ) %}
+  {% elif 'Cannot fast-forward' in message and 'is not an ancestor' in message %}
+    {% do return(
+      'another writer has committed to the table in the moment in which the batch was to be published. None of its rows is '
+      ~ 'visible. Run the model again, or `dbt retry`.'
+    ) %}
+  {% elif 'CommitFailedException' in message %}
+    {% do return(
+      'another writer has committed at the same time as a statement of this run, which has had no effect. Run the model '
+      ~ 'again, or `dbt retry`: it begins from the table as it is then.'
+    ) %}
+  {% endif %}
+  {% do return('') %}
 {% endmacro %}
 
 

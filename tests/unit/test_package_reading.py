@@ -37,6 +37,32 @@ def test_a_batch_that_an_error_does_not_find_is_known_by_its_name(message: str, 
     assert PURE.lost_batch("Orders", message) == (f"Orders__dbt_tmp_{TOKEN}" if is_lost else None)
 
 
+@pytest.mark.parametrize(
+    ("message", "meaning"),
+    [
+        (
+            "[MERGE_CARDINALITY_VIOLATION] The ON search condition of the MERGE statement matched a row",
+            "the batch has several rows with one key, and MERGE cannot take two of them for one row of the "
+            "table. It has changed no row. Let the model return each `unique_key` once, such as by "
+            "`row_number() over (partition by … order by …) = 1`.",
+        ),
+        (
+            "Cannot fast-forward: main is not an ancestor of sparkevolve_dbt_1_a",
+            "another writer has committed to the table in the moment in which the batch was to be published. "
+            "None of its rows is visible. Run the model again, or `dbt retry`.",
+        ),
+        (
+            "org.apache.iceberg.exceptions.CommitFailedException: Requirement failed: current schema changed",
+            "another writer has committed at the same time as a statement of this run, which has had no "
+            "effect. Run the model again, or `dbt retry`: it begins from the table as it is then.",
+        ),
+        ("[DIVIDE_BY_ZERO] Division by zero.", ""),
+    ],
+)
+def test_what_some_errors_mean(message: str, meaning: str) -> None:
+    assert PURE.meaning_of_error(message) == meaning
+
+
 # As Spark 4.1 and Iceberg 1.11 write it.
 DDL = """CREATE TABLE lake.db.t (
   id BIGINT NOT NULL COMMENT 'it\\'s,

@@ -649,6 +649,28 @@ def test_a_full_refresh_whose_batch_is_taken_away_says_so(
         assert "is gone" not in table.fail("--full-refresh").log
 
 
+def test_what_an_error_means_is_told_at_the_end(table: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
+    merged: dict[str, Any] = {**ADDS, "incremental_strategy": "merge"}
+    table.model("select 1 as id, 'x' as b union all select 1, 'y'", **merged)
+    run = table.fail()
+    assert "MERGE_CARDINALITY_VIOLATION" in run.message
+    told = f"sparkevolve: {table.schema}.t: "
+    assert f"{told}the batch has several rows with one key, and MERGE cannot take two of them" in run.log
+    assert table.rows() == [(1, "a"), (2, "b")]
+    table.model("select 1 as id, 'x' as b", **merged)
+
+    def intrude(send: Callable[[], Any]) -> Any:
+        append(table, [{"id": 9, "b": "theirs"}])
+        return send()
+
+    with monkeypatch.context() as patched:
+        instead(patched, "fast_forward", intrude)
+        run = table.fail()
+    assert "Cannot fast-forward: main is not an ancestor" in run.message
+    assert f"{told}another writer has committed to the table in the moment" in run.log
+    assert table.rows() == [(1, "a"), (2, "b"), (9, "theirs")]
+
+
 # What Spark says if somebody has committed in the moment of a statement.
 FASTER = ("CommitFailedException", "already exists", "Cannot fast-forward: main is not an ancestor")
 
