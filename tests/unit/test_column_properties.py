@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.schema import index_by_name
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, StringType
 
@@ -164,6 +165,22 @@ def test_properties_of_columns_move_with_their_names(other: Catalog, make_table:
     assert NAME_MAPPING not in table.properties
 
 
+def test_short_names_of_fields_in_lists_move_too() -> None:
+    """Iceberg changes no property of a table any more that sets metrics of a name which is gone."""
+    inner, after = struct(6, m=IntegerType()), struct(6, n=IntegerType())
+    before = columns(
+        "l, k", l=array(5, inner), k=array(7, struct(8, s=array(9, struct(10, m=IntegerType()))))
+    )
+    schema = columns(
+        "l, k", l=array(5, after), k=array(7, struct(8, t=array(9, struct(10, m=IntegerType()))))
+    )
+    properties = {METRICS + name: "full" for name in ("l.m", "k.s.element", "k.s.m", "k.element.s.element.m")}
+    wanted, removed = changed_properties(properties, before, schema)
+    names = ("l.n", "k.t.element", "k.t.m", "k.element.t.element.m")
+    assert wanted == {METRICS + name: "full" for name in names}
+    assert sorted(removed) == sorted(properties)
+
+
 def test_two_columns_that_trade_names_trade_properties() -> None:
     before, after = columns("a int, b int, c int"), columns("b int, a int, d int")
     properties = {METRICS + "a": "1", METRICS + "b": "2", METRICS + "c": "3"}
@@ -174,17 +191,24 @@ def test_two_columns_that_trade_names_trade_properties() -> None:
 
 def test_metrics_of_a_column_that_will_not_be_there_are_noticed() -> None:
     table = columns("a int, s, l", s=struct(4, x=IntegerType()), l=array(5, struct(6, m=IntegerType())))
-    source = columns("b int, t, n", t=struct(4, x=IntegerType()), n=struct(5, p=IntegerType()))
     changes = (
         RenameField(("a",), "b"),
         RenameField(("s",), "t"),
+        RenameField(("s", "x"), "z"),
+        AddField(("s", "y"), array(1, struct(4, p=IntegerType()))),
         AddColumn(("n",), struct(5, p=IntegerType())),
         AddField(("l", "element", "o"), IntegerType()),
     )
-    named = ("a", "b", "s.x", "t.x", "s", "n.p", "n.q", "l.element.m", "l.element.o", "B", "nowhere")
-    configured = {METRICS + column: "full" for column in named} | {BLOOM + "nowhere": "true"}
-    found = [column for _, column in metrics_of_unknown(configured, table, source, changes)]
-    assert found == ["a", "s.x", "s", "n.q", "B", "nowhere"]
+    # Iceberg finds what is in a list of structs with `element` and without it.
+    there = ("b", "t", "t.z", "t.y.element.p", "t.y.p", "n.p", "l.element.m", "l.m", "l.element.o", "l.o")
+    gone = ("a", "s.x", "s", "t.x", "s.y", "n.q", "t.p", "B", "nowhere")
+    configured = {METRICS + column: "full" for column in (*there, *gone)} | {BLOOM + "nowhere": "true"}
+    found = [column for _, column in metrics_of_unknown(configured, table, changes)]
+    assert found == list(gone)
+    # Each of the fields that are there, and nothing beside.
+    every = set(index_by_name(table))
+    configured = {METRICS + column: "full" for column in every}
+    assert list(metrics_of_unknown(configured, table, ())) == []
 
 
 def test_a_mapping_that_the_table_has_is_not_set_again() -> None:

@@ -8,14 +8,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pyiceberg.schema import Schema, index_by_id, index_name_by_id
-from pyiceberg.types import IcebergType
+from pyiceberg.schema import Schema, index_by_id, index_by_name, index_name_by_id
+from pyiceberg.types import IcebergType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Change, RenameField
 from dbt.adapters.sparkevolve.evolution.types import children
 
 NAME_MAPPING = "schema.name-mapping.default"
 METRICS_PREFIX = "write.metadata.metrics.column."
+# In the place of the id of what has none.
+_ROOT = -1
 # Iceberg changes no property of a table any more that has metrics set for a column that it lacks.
 _PREFIXES = (
     METRICS_PREFIX,
@@ -48,26 +50,26 @@ def changed_properties(
 
 
 def metrics_of_unknown(
-    configured: Mapping[str, str], table: Schema, source: Schema, changes: Iterable[Change]
+    configured: Mapping[str, str], table: Schema, changes: Iterable[Change]
 ) -> Iterator[tuple[str, str]]:
     """Yield each of a model's properties that sets metrics of no column, and the column that it names.
 
     Args:
         configured: the model's properties.
         table: the schema of the table.
-        source: the schema of what the model returns.
-        changes: what will be done to the table's.
+        changes: what will be done to it, with paths from before all of them.
     """
-    known = set(index_name_by_id(table).values())
+    ids = index_by_name(table)
+    renamed: dict[int, str] = {}
+    added: dict[int, list[NestedField]] = {}
     for change in changes:
         if isinstance(change, RenameField):
-            old = ".".join(change.path)
-            new = ".".join((*change.path[:-1], change.new_name))
-            known = {new + n.removeprefix(old) if f"{n}.".startswith(f"{old}.") else n for n in known}
+            renamed[ids[".".join(change.path)]] = change.new_name
         elif isinstance(change, AddColumn | AddField):
-            # As the table will spell it: fields in it are spelled as the model has them.
-            added = ".".join(change.path)
-            known |= {added, *(n for n in index_name_by_id(source).values() if n.startswith(f"{added}."))}
+            parent = ids[".".join(change.path[:-1])] if len(change.path) > 1 else _ROOT
+            field = NestedField(_ROOT, change.path[-1], change.type, required=False)
+            added.setdefault(parent, []).append(field)
+    known = set(_names(table.as_struct(), _ROOT, "", "", renamed, added))
     for name in configured:
         column = name.removeprefix(METRICS_PREFIX)
         if name.startswith(METRICS_PREFIX) and column not in known:
@@ -107,14 +109,49 @@ def is_unnamed(properties: Mapping[str, str], schema: Schema, field_id: int) -> 
     return field_id not in ids(json.loads(properties[NAME_MAPPING]), schema.as_struct())
 
 
+def _names(
+    parent: IcebergType,
+    parent_id: int,
+    full: str,
+    short: str,
+    renamed: Mapping[int, str],
+    added: Mapping[int, Sequence[NestedField]],
+) -> Iterator[str]:
+    """Yield what Iceberg finds the fields of a type by: full names, and short ones.
+
+    These leave out the ``element`` and ``value`` that are structs.
+    """
+    for field in (*children(parent), *added.get(parent_id, ())):
+        name = renamed.get(field.field_id, field.name)
+        yield from (full + name, short + name)
+        is_struct = isinstance(field.field_type, StructType)
+        is_left_out = is_struct and not isinstance(parent, StructType) and name != "key"
+        inner = short if is_left_out else f"{short}{name}."
+        # Fields that are added have no ids yet.
+        is_new = field.field_id == _ROOT
+        known = ({}, {}) if is_new else (renamed, added)
+        yield from _names(field.field_type, field.field_id, f"{full}{name}.", inner, *known)
+
+
 def _moved(properties: Mapping[str, str], before: Schema, after: Schema) -> Iterable[tuple[str, str]]:
     """Yield old and new name of each property that is one of a column with another name now."""
+    short_before, short_after = _short_names(before), _short_names(after)
     for field_id in index_by_id(before):
-        old, new = before.find_column_name(field_id), after.find_column_name(field_id)
-        if old is not None and new is not None and old != new:
-            for prefix in _PREFIXES:
-                if prefix + old in properties:
-                    yield prefix + old, prefix + new
+        full = after.find_column_name(field_id)
+        for old, new in (
+            (before.find_column_name(field_id), full),
+            (short_before.get(field_id), short_after.get(field_id, full)),
+        ):
+            if old is not None and new is not None and old != new:
+                for prefix in _PREFIXES:
+                    if prefix + old in properties:
+                        yield prefix + old, prefix + new
+
+
+def _short_names(schema: Schema) -> dict[int, str]:
+    """Return the short name of each field by its id, if that is another one than its full name."""
+    full = index_name_by_id(schema)
+    return {field_id: name for name, field_id in index_by_name(schema).items() if name != full[field_id]}
 
 
 def _updated_mapping(text: str, before: Schema, after: Schema) -> str | None:

@@ -65,7 +65,7 @@ def plan_batch(
     plan = plan_evolution(schema, batch.schema, policy)
     found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
     if not plan.refusals:
-        unknown = metrics_of_unknown(settings.tblproperties, schema, batch.schema, plan.changes)
+        unknown = metrics_of_unknown(settings.tblproperties, schema, plan.changes)
         found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
     changed = [str(change) for change in plan.changes if not isinstance(change, SetDoc)]
     if settings.frozen_for and changed and not plan.refusals:
