@@ -515,17 +515,41 @@ def test_the_session_catalog_keeps_sparks_own_tables() -> None:
 @pytest.mark.parametrize(
     ("properties", "shown"),
     [
-        ({"type": "nessie", "token": "hidden"}, "'nessie'"),
-        ({"uri": "http://me:hidden@h"}, "None"),
-        ({"py-catalog-impl": "x.Y", "password": "hidden"}, "None"),
+        ({"type": "nessie", "token": "hidden"}, "the type 'nessie'"),
+        ({"uri": "http://me:hidden@h"}, "no `type`"),
+        ({"py-catalog-impl": "x.Y", "password": "hidden"}, "no `type`"),
     ],
 )
 def test_an_unknown_type_is_refused_with_those_that_work(properties: dict[str, object], shown: str) -> None:
     assert refused(properties) == (
-        f"`catalog_properties` of the catalog `lake` has the type {shown}, and Spark and PyIceberg can "
+        f"`catalog_properties` of the catalog `lake` has {shown}, and Spark and PyIceberg can "
         f"share one of: "
         "sql, rest, hive, glue. Set `type`, or leave `catalog_properties` out for the embedded catalog under "
         "./.sparkevolve."
+    )
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql", "postgres", "mysql"])
+def test_a_database_in_place_of_its_type_is_told(kind: str) -> None:
+    assert refused({"type": kind, "uri": "postgresql://h/lake"}).endswith(
+        "under ./.sparkevolve. A SQL database has the type sql, and `uri` says which one it is."
+    )
+
+
+def test_the_former_name_of_postgresql_is_told() -> None:
+    assert refused({"type": "sql", "uri": "postgres://me:hidden@h/lake"}) == (
+        "The SQL catalog `lake` is in postgres, and Spark and PyIceberg can share one in: sqlite, postgresql, "
+        "mysql, mariadb. Did you mean `postgresql`?"
+    )
+
+
+@pytest.mark.parametrize("uri", ["sqlite://srv/lake/catalog.db", "sqlite://me:hidden@srv/lake/catalog.db"])
+def test_a_sqlite_file_on_a_host_is_refused(uri: str) -> None:
+    """Two slashes too few: the first folder would be the host, and the rest begin in the project."""
+    assert refused({"type": "sql", "uri": uri}) == (
+        "`uri` of the SQL catalog `lake` names a host, and SQLite has none. Write three slashes before a path "
+        "that begins in the dbt project, and four before a whole one, such as "
+        "sqlite:////srv/lake/catalog.db."
     )
 
 

@@ -202,7 +202,7 @@ def test_another_method_is_refused(method: str) -> None:
 
 def test_a_missing_method_is_refused() -> None:
     error = refused({key: value for key, value in SESSION.items() if key != "method"})
-    assert error.msg == "`method` of a sparkevolve profile is session or thrift, not None."
+    assert error.msg == "`method` of a sparkevolve profile is session or thrift, and this one has none."
     assert error.setting == "method"
 
 
@@ -220,7 +220,42 @@ def test_a_catalog_of_another_form_is_refused(catalog: str) -> None:
 
 def test_a_missing_catalog_is_refused() -> None:
     error = refused({key: value for key, value in SESSION.items() if key != "catalog"})
-    assert error.msg.endswith("such as lake; it is None.")
+    assert error.msg.endswith("such as lake; this one has none.")
+
+
+def test_a_catalog_that_is_called_database_is_told() -> None:
+    output = {key: value for key, value in SESSION.items() if key != "catalog"}
+    assert refused({**output, "database": "lake"}).msg.endswith(
+        "such as lake; this one has none: write `catalog` in place of `database`, which is 'lake'."
+    )
+
+
+@pytest.mark.parametrize("setting", ["spark_config", "server_side_parameters"])
+@pytest.mark.parametrize("key", ["type", "catalog-impl", "uri", "warehouse"])
+@pytest.mark.parametrize("is_further", [False, True])
+def test_spark_s_settings_place_no_catalog_that_is_embedded_for_pyiceberg(
+    setting: str, key: str, is_further: bool
+) -> None:
+    """A profile of dbt-spark with another `type` would load into a catalog that PyIceberg does not see."""
+    name, place = ("old", "catalogs.old") if is_further else ("lake", "catalog_properties")
+    given = {f"spark.sql.catalog.{name}.{key}": "jdbc:sqlite:/tmp/lake.db"}
+    catalogs: dict[str, Any] = {"catalogs": {"old": {}}} if is_further else {}
+    error = refused({**SESSION, **catalogs, setting: given})
+    assert error.msg == (
+        f"`{setting}` of the profile has `spark.sql.catalog.{name}.{key}`, and the profile has no `{place}`: "
+        f"Spark would find the tables of `{name}` there, and PyIceberg look for them in the embedded catalog. "
+        f"State the catalog in `{place}`, from which Spark's settings follow, and leave those out that begin "
+        f"with `spark.sql.catalog.{name}`."
+    )
+    assert error.setting == setting
+    properties = {"type": "rest", "uri": "http://h:8181"}
+    stated: dict[str, Any] = {"catalogs": {"old": properties}} if is_further else {}
+    credentials({**SESSION, "catalog_properties": properties, **stated, setting: given})
+
+
+def test_an_embedded_catalog_may_be_tuned_in_spark() -> None:
+    tuned = {"spark.sql.catalog.lake.table-default.write.format.default": "orc"}
+    credentials({**SESSION, "spark_config": tuned, "server_side_parameters": tuned})
 
 
 @pytest.mark.parametrize("catalog", ["lake", "Lake", "_x", "spark_catalog", "l1"])
@@ -497,7 +532,7 @@ def test_a_near_miss_of_a_setting_of_spark_is_refused(key: str, meant: str) -> N
             "spark.driver.cores",
         ),
         *("spark.driver.cores", "spark.executor.memory", "spark.executor.memoryOverhead"),
-        *("spark.sql.catalog.late.uri", "spark.sql.catalog.lake.uri"),
+        *("spark.sql.catalog.late.uri", "spark.sql.catalog.lake.io-impl"),
         *("spark.sql.files.maxPartitionBytes", "spark.hadoop.fs.s3a.endpoint"),
         *("spark.driver.defaultJavaOptions", "spark.executor.extraJavaOptions", "spark.sql.warehouse.dir"),
         *("spark.sql.adaptive.enabled", "spark.driver.extraClassPath", "spark.driver.extraLibraryPath"),

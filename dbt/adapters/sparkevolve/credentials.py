@@ -78,6 +78,8 @@ _OF_DBT_SPARK_ALONE = (
     "connection_string_suffix",
     "query_retries",
 )
+# Settings of a catalog in Spark that say where its tables are, behind its name.
+_PLACING = (".type", ".catalog-impl", ".uri", ".warehouse")
 # What stands for no host: dbt-spark's documentation and our own default have the first and the last. That of
 # this machine is where a session is.
 _NO_HOST = ("na", "n/a", "none", "", "local", "localhost", "127.0.0.1", "in-process")
@@ -181,14 +183,16 @@ class SparkEvolveCredentials(SparkCredentials):
         _learn(vars(self))
         if self.method not in _METHODS:
             given = getattr(self.method, "value", self.method)
-            raise ProfileError(
-                "method", f"`method` of a sparkevolve profile is session or thrift, not {given!r}."
-            )
+            shown = "and this one has none" if given is None else f"not {given!r}"
+            raise ProfileError("method", f"`method` of a sparkevolve profile is session or thrift, {shown}.")
         if not self.catalog or not _CATALOG_NAME.fullmatch(self.catalog):
+            # The name that other adapters of several catalogs have for it.
+            meant = f": write `catalog` in place of `database`, which is {self.database!r}"
+            given = f"it is {self.catalog!r}" if self.catalog is not None else "this one has none"
             raise ProfileError(
                 "catalog",
                 f"`catalog` of a sparkevolve profile names the Iceberg catalog in letters, digits and "
-                f"underscores, such as lake; it is {self.catalog!r}.",
+                f"underscores, such as lake; {given}{meant if self.catalog is None and self.database else ''}.",
             )
         _check_spark_takes(self.catalog, "catalog")
         if self.database not in (None, self.catalog):
@@ -234,6 +238,7 @@ class SparkEvolveCredentials(SparkCredentials):
         if self.method == SparkConnectionMethod.SESSION:
             _check_java((settings, *further))
             self._check_cluster((settings, *further))
+            self._check_embedded((settings, *further))
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         catalogs.update(self.catalog_names)
@@ -317,6 +322,29 @@ class SparkEvolveCredentials(SparkCredentials):
                     f"find them. Give `{setting}`, with a `warehouse` that this machine and all executors "
                     "reach.",
                 )
+
+    def _check_embedded(self, catalogs: Sequence[CatalogSettings]) -> None:
+        """See whether Spark's settings place a catalog elsewhere of which the profile has no properties.
+
+        PyIceberg would take the embedded one, as after a move from dbt-spark that changes the type alone.
+
+        Raises:
+            ProfileError: they do.
+        """
+        for each in catalogs:
+            for setting in ("spark_config", "server_side_parameters"):
+                given = getattr(self, setting) if each.embedded else {}
+                placing = [f"spark.sql.catalog.{each.name}{key}" for key in _PLACING]
+                stated = [key for key in placing if key in given and given[key] != each.spark.get(key)]
+                if stated:
+                    raise ProfileError(
+                        setting,
+                        f"`{setting}` of the profile has `{stated[0]}`, and the profile has no "
+                        f"`{each.place.setting}`: Spark would find the tables of `{each.name}` there, and "
+                        f"PyIceberg look for them in the embedded catalog. State the catalog in "
+                        f"`{each.place.setting}`, from which Spark's settings follow, and leave those out "
+                        f"that begin with `spark.sql.catalog.{each.name}`.",
+                    )
 
     def _check_catalogs(self) -> None:
         """See whether each further catalog has a name that tells it apart, and properties.

@@ -50,6 +50,8 @@ JDBC_DRIVERS = {
     # MariaDB's driver reads certificates in PEM format, and speaks to MySQL's servers too.
     **dict.fromkeys(mysql.DIALECTS, "org.mariadb.jdbc:mariadb-java-client:3.5.6"),
 }
+# SQLAlchemy's name for PostgreSQL of before, which libpq and many services still write.
+_POSTGRES = "postgres"
 # After which codes of its database Iceberg's JDBC catalog connects and asks once more. What it takes for a
 # lost connection anyway is all that MariaDB's driver says of one.
 _ASK_AGAIN = "retryable_status_codes"
@@ -331,10 +333,13 @@ def resolve(
     kind = str(given.get("type", "")).lower()
     if kind not in _SPARK_TYPES:
         without = f"leave `{place.setting}` {'empty' if place.is_further else 'out'}"
+        shown = f"the type {given['type']!r}" if "type" in given else "no `type`"
+        is_database = kind in {*JDBC_DRIVERS, _POSTGRES}
+        database = " A SQL database has the type sql, and `uri` says which one it is." if is_database else ""
         raise place.error(
-            f"has the type {given.get('type')!r}, and Spark and PyIceberg can share one of: "
+            f"has {shown}, and Spark and PyIceberg can share one of: "
             f"{', '.join(_SPARK_TYPES)}. Set `type`, or {without} for the embedded catalog under "
-            "./.sparkevolve."
+            f"./.sparkevolve.{database}"
         )
     if "py-catalog-impl" in given:
         raise place.error(
@@ -545,16 +550,24 @@ def _sql(
         ) from None
     database = url.get_backend_name()
     if database not in JDBC_DRIVERS:
+        meant = f" {did_you_mean('postgresql')}" if database == _POSTGRES else ""
         raise ProfileError(
             place.setting,
             f"The SQL catalog `{name}` is in {database}, and Spark and PyIceberg can share one in: "
-            f"{', '.join(JDBC_DRIVERS)}.",
+            f"{', '.join(JDBC_DRIVERS)}.{meant}",
         )
     translation = translate("sql", {**given, "type": "sql"})
     # V1 is the schema that holds views.
     jdbc: dict[str, str] = {"jdbc.schema-version": "V1"}
     sqlite_file = None
     if database == "sqlite":
+        if url.host or url.port or url.username or url.password:
+            raise ProfileError(
+                place.setting,
+                f"`uri` of the SQL catalog `{name}` names a host, and SQLite has none. Write three slashes "
+                "before a path that begins in the dbt project, and four before a whole one, such as "
+                "sqlite:////srv/lake/catalog.db.",
+            )
         if not url.database or url.database == ":memory:":
             raise ProfileError(
                 place.setting,
