@@ -538,8 +538,8 @@ def test_a_database_in_place_of_its_type_is_told(kind: str) -> None:
 
 def test_the_former_name_of_postgresql_is_told() -> None:
     assert refused({"type": "sql", "uri": "postgres://me:hidden@h/lake"}) == (
-        "The SQL catalog `lake` is in postgres, and Spark and PyIceberg can share one in: sqlite, postgresql, "
-        "mysql, mariadb. Did you mean `postgresql`?"
+        "The SQL catalog `lake` is in postgres, and Spark and PyIceberg can share one in: sqlite, "
+        "postgresql, mysql, mariadb. Did you mean `postgresql`?"
     )
 
 
@@ -547,8 +547,8 @@ def test_the_former_name_of_postgresql_is_told() -> None:
 def test_a_sqlite_file_on_a_host_is_refused(uri: str) -> None:
     """Two slashes too few: the first folder would be the host, and the rest begin in the project."""
     assert refused({"type": "sql", "uri": uri}) == (
-        "`uri` of the SQL catalog `lake` names a host, and SQLite has none. Write three slashes before a path "
-        "that begins in the dbt project, and four before a whole one, such as "
+        "`uri` of the SQL catalog `lake` names a host, and SQLite has none. Write three slashes before a "
+        "path that begins in the dbt project, and four before a whole one, such as "
         "sqlite:////srv/lake/catalog.db."
     )
 

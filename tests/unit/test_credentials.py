@@ -14,7 +14,7 @@ from dbt.adapters.sparkevolve.errors import ProfileError
 SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "catalog": "lake"}
 CACHE = "spark.sql.catalog.lake.cache-enabled"
 SQL = {"type": "sql", "uri": "sqlite:////nowhere/catalog.db", "warehouse": "file:///nowhere"}
-THRIFT = {**SESSION, "method": "thrift", "host": "spark.host"}
+THRIFT = {**SESSION, "method": "thrift", "host": "spark.host", "catalog_properties": SQL}
 
 
 def credentials(output: dict[str, Any]) -> SparkEvolveCredentials:
@@ -243,14 +243,30 @@ def test_spark_s_settings_place_no_catalog_that_is_embedded_for_pyiceberg(
     error = refused({**SESSION, **catalogs, setting: given})
     assert error.msg == (
         f"`{setting}` of the profile has `spark.sql.catalog.{name}.{key}`, and the profile has no `{place}`: "
-        f"Spark would find the tables of `{name}` there, and PyIceberg look for them in the embedded catalog. "
-        f"State the catalog in `{place}`, from which Spark's settings follow, and leave those out that begin "
-        f"with `spark.sql.catalog.{name}`."
+        f"Spark would find the tables of `{name}` there, and PyIceberg look for them in the embedded "
+        f"catalog. State the catalog in `{place}`, from which Spark's settings follow, and leave those out "
+        f"that begin with `spark.sql.catalog.{name}`."
     )
     assert error.setting == setting
     properties = {"type": "rest", "uri": "http://h:8181"}
     stated: dict[str, Any] = {"catalogs": {"old": properties}} if is_further else {}
     credentials({**SESSION, "catalog_properties": properties, **stated, setting: given})
+
+
+@pytest.mark.parametrize("empty", [{}, {"catalog_properties": {}}])
+def test_a_server_s_catalog_is_never_the_embedded_one(empty: dict[str, Any]) -> None:
+    """As in the profile that `dbt init` writes, whose questions cannot ask for a mapping."""
+    output = {key: value for key, value in THRIFT.items() if key != "catalog_properties"}
+    error = refused({**output, **empty})
+    assert error.msg == (
+        "The profile has no `catalog_properties`, and with `method: thrift` the catalog `lake` is one of the "
+        "server's: dbt would look for its tables in an embedded catalog, of which the server knows nothing. "
+        "State how PyIceberg reaches the same one, such as `{type: rest, uri: https://catalog.internal, "
+        "warehouse: lake}`."
+    )
+    assert error.setting == "catalog_properties"
+    error = refused({**THRIFT, "catalogs": {"old": {}}})
+    assert error.msg.startswith("The profile has `catalogs.old` empty, and with `method: thrift` the catalog")
 
 
 def test_an_embedded_catalog_may_be_tuned_in_spark() -> None:

@@ -7,8 +7,9 @@ from dbt.adapters.sparkevolve.spark.thrift import thrift_configuration
 
 
 def configuration(**given: Any) -> dict[str, str]:
-    output = {"method": "thrift", "host": "h", "schema": "analytics", "catalog": "lake", **given}
-    return thrift_configuration(SparkEvolveCredentials.from_dict(output))
+    output = {"method": "thrift", "host": "h", "schema": "analytics", "catalog": "lake"}
+    catalog = {"catalog_properties": {"type": "rest", "uri": "http://h"}}
+    return thrift_configuration(SparkEvolveCredentials.from_dict({**output, **catalog, **given}))
 
 
 def test_a_thrift_session_has_the_catalog_and_the_schema_and_no_cache() -> None:

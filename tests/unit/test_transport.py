@@ -38,9 +38,14 @@ def _last_words_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport, "CANCELLED_SECONDS", 0.5)
 
 
+CATALOG = {"type": "rest", "uri": "http://127.0.0.1:1"}
+
+
 def profile(port: int, **given: Any) -> SparkEvolveCredentials:
     output = {"method": "thrift", "host": HOST, "port": port, "schema": "s", "catalog": "lake", "user": "me"}
-    return SparkEvolveCredentials.from_dict({**output, "auth": "NOSASL", **given})
+    return SparkEvolveCredentials.from_dict(
+        {**output, "auth": "NOSASL", "catalog_properties": CATALOG, **given}
+    )
 
 
 @contextmanager

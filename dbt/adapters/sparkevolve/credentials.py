@@ -187,12 +187,14 @@ class SparkEvolveCredentials(SparkCredentials):
             raise ProfileError("method", f"`method` of a sparkevolve profile is session or thrift, {shown}.")
         if not self.catalog or not _CATALOG_NAME.fullmatch(self.catalog):
             # The name that other adapters of several catalogs have for it.
-            meant = f": write `catalog` in place of `database`, which is {self.database!r}"
-            given = f"it is {self.catalog!r}" if self.catalog is not None else "this one has none"
+            hint = f": write `catalog` in place of `database`, which is {self.database!r}"
+            what_it_is = f"it is {self.catalog!r}"
+            if self.catalog is None:
+                what_it_is = f"this one has none{hint if self.database else ''}"
             raise ProfileError(
                 "catalog",
                 f"`catalog` of a sparkevolve profile names the Iceberg catalog in letters, digits and "
-                f"underscores, such as lake; {given}{meant if self.catalog is None and self.database else ''}.",
+                f"underscores, such as lake; {what_it_is}.",
             )
         _check_spark_takes(self.catalog, "catalog")
         if self.database not in (None, self.catalog):
@@ -239,6 +241,8 @@ class SparkEvolveCredentials(SparkCredentials):
             _check_java((settings, *further))
             self._check_cluster((settings, *further))
             self._check_embedded((settings, *further))
+        else:
+            _check_shared((settings, *further))
         keys = {*self.spark_config, *self.server_side_parameters}
         catalogs = {key.split(".")[3] for key in keys if key.startswith("spark.sql.catalog.")}
         catalogs.update(self.catalog_names)
@@ -467,6 +471,25 @@ class SparkEvolveCredentials(SparkCredentials):
         """Return what `dbt debug` shows; of further catalogs their names, since the rest may be secret."""
         for key, value in super().connection_info(with_aliases=with_aliases):
             yield key, ", ".join(self.catalogs) if key == CATALOGS else value
+
+
+def _check_shared(catalogs: Sequence[CatalogSettings]) -> None:
+    """See whether the profile says how PyIceberg reaches the catalogs that a server's operator has set up.
+
+    Raises:
+        ProfileError: it does not: PyIceberg would take an embedded one.
+    """
+    for each in catalogs:
+        if each.embedded:
+            stated = each.place.setting
+            lacks = f"has `{stated}` empty" if each.place.is_further else f"has no `{stated}`"
+            raise ProfileError(
+                each.place.setting,
+                f"The profile {lacks}, and with `method: thrift` the catalog `{each.name}` is one of the "
+                "server's: dbt would look for its tables in an embedded catalog, of which the server knows "
+                "nothing. State how PyIceberg reaches the same one, such as `{type: rest, uri: "
+                f"https://catalog.internal, warehouse: {each.name}}}`.",
+            )
 
 
 def _without_effect(data: Mapping[str, Any], defaults: Mapping[str, Any]) -> Iterator[str]:
