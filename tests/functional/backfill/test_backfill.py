@@ -270,7 +270,7 @@ NESTED = (
 )
 
 
-def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario) -> None:
+def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario, intrude: Intrude) -> None:
     scenario.model(NESTED, partition_by=["kind"], tblproperties={"write.update.mode": "copy-on-write"})
     scenario.run()
     filled(scenario, column="Address.ZIP", value="concat(address.city, id)")
@@ -293,6 +293,13 @@ def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario) ->
     given = [address["zip"] for address in values(scenario, "address").values() if address]
     assert len(set(given)) == 2
     assert {len(text) for text in given} == {36}
+
+    # A partition that appears before one that is left goes with that one, as it does after a stop.
+    new = f"insert into {scenario.relation()} (id, kind, price) values (4, 4, 4), (5, 1, 5), (6, 6, 6)"
+    intrude(IcebergCatalog, "publish", lambda: scenario.sql(new))
+    filled(scenario, column="price", value="price + 100", only_null=False)
+    plus = {1: 101, 2: 132, 3: 133, 4: 104, 5: 105, 6: 6}
+    assert values(scenario, "price") == {id_: Decimal(price) for id_, price in plus.items()}
 
     before = scenario.state()
     refusals: list[tuple[dict[str, Any], str]] = [

@@ -355,8 +355,7 @@ class Backfill:
         key = self._batching.key
         if batch is None or not key:
             return self._to_fill
-        if self._batching.rows is None:
-            return [*self._to_fill, *sql.is_key(key, batch.last)]
+        # A batch of one partition, too, takes those that have appeared before it since it was counted.
         low = self._position.after if self._position is not None else None
         return [*self._to_fill, *sql.between(key, low, batch.last)]
 

@@ -234,11 +234,6 @@ def up_to(key: Sequence[KeyPart], bound: Bound) -> str:
     return condition
 
 
-def is_key(key: Sequence[KeyPart], bound: Bound) -> list[str]:
-    """Return the conditions that a row has exactly this key."""
-    return [part.is_same(text) for part, text in zip(key, bound, strict=True)]
-
-
 def between(key: Sequence[KeyPart], low: Bound | None, high: Bound | None) -> list[str]:
     """Return the conditions that a row's key is after one bound, and up to another; None is no bound."""
     if not key:
