@@ -625,12 +625,18 @@ def test_values_without_a_place_and_conditions_that_are_none(scenario: Scenario)
     assert found == {-1: "audit: id > 0", **missing, **unread, **repeated}
 
     # What is no condition is said with the columns that there are; nothing is loaded.
-    for where in ("amount > 3", "messageId ="):
+    both = "messageId = '1') or (true"
+    for where, why in (
+        ("amount > 3", "Spark says: [UNRESOLVED_COLUMN"),
+        ("messageId =", "Spark says: [PARSE_SYNTAX_ERROR"),
+        (both, "It is not one SQL expression: a ) closes nothing."),
+    ):
         arguments = json.dumps({"model": "t", "where": where})
         run = scenario.dbt("run-operation", "replay_dead_letters", "--args", arguments)
         assert not run.success
         message = run.message + run.log
-        assert f"`where` is no condition over the dead letters of {scenario.relation()}: {where}\n" in message
+        text = f"`where` is no condition over the dead letters of {scenario.relation()}: {where}\n"
+        assert text + why in re.sub("\n +", "\n", message)
         assert (
             "has the columns `messageId`, `payload`, `failureReason`, `modelName`, `invocationId`, "
             in message

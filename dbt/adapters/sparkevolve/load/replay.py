@@ -50,7 +50,7 @@ from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import KEYED, IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
-from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay
+from dbt.adapters.sparkevolve.sql import branch_statements, dead_letters, payloads, replay, splitting
 from dbt.adapters.sparkevolve.sql.compared_columns import compared
 from dbt.adapters.sparkevolve.sql.judged_letters import (
     BEFORE_OTHERS,
@@ -287,26 +287,34 @@ class Replay:
             )
 
     def _check_where(self) -> None:
-        """See whether Spark understands the condition, which was written by hand.
+        """See whether the condition, which was written by hand, is one, and Spark understands it.
 
         Raises:
-            OperationError: it does not; with its reason, and the columns that there are.
+            OperationError: it is not, or does not; with the reason, and the columns that there are.
         """
-        if not self._arguments.where:
+        where = self._arguments.where
+        if not where:
             return
+        # Spark would take what closes our parenthesis for a condition of its own, beside the other ones.
+        problem = splitting.expression_problem(where)
+        if problem:
+            raise self._no_condition(f"It is not one SQL expression: {problem}.")
         try:
-            self._spark.rows(replay.check_condition(str(self._letters), self._arguments.where))
+            self._spark.rows(replay.check_condition(str(self._letters), where))
         except DbtRuntimeError as exc:
             if not may_be_of_expression(exc):
                 raise
-            names = [f.name for f in self._catalog.load(self._letters).schema().fields]
-            listed = ", ".join(f"`{name}`" for name in names)
-            raise OperationError(
-                f"`where` is no condition over the dead letters of {self._target}: {self._arguments.where}\n"
-                f"Spark says: {short_message(str(exc.msg))}\n"
-                f"{self._letters} has the columns {listed}. Values of the row are in its `payload`: as in "
-                "get_json_object(cast(unbase64(payload) as string), '$.amount') = '12'. Nothing was loaded."
-            ) from exc
+            raise self._no_condition(f"Spark says: {short_message(str(exc.msg))}") from exc
+
+    def _no_condition(self, why: str) -> OperationError:
+        names = [f.name for f in self._catalog.load(self._letters).schema().fields]
+        listed = ", ".join(f"`{name}`" for name in names)
+        return OperationError(
+            f"`where` is no condition over the dead letters of {self._target}: {self._arguments.where}\n"
+            f"{why}\n"
+            f"{self._letters} has the columns {listed}. Values of the row are in its `payload`: as in "
+            "get_json_object(cast(unbase64(payload) as string), '$.amount') = '12'. Nothing was loaded."
+        )
 
     def _stage(self, query: str, schema: Schema) -> SparkEvolveRelation:
         relation = staging.staging_relation(self._target)
