@@ -98,14 +98,14 @@
 {% endmacro %}
 
 
-{# Stop before anything is written. #}
+{# Stop before anything is written. A run that freezes schemas would refuse `full_refresh_schema: replace`, too. #}
 {% macro refuse(target, refusals, changed=[], is_full_refresh=false) %}
   {% if refusals %}
     {% set written = sparkevolve.what_was_written(changed, ' to it') %}
     {% do exceptions.raise_compiler_error(
       'The batch cannot be loaded into ' ~ target ~ ', and ' ~ written ~ ':\n  * ' ~ refusals | join('\n  * ')
       ~ ('\nWith `full_refresh_schema: replace` the full refresh takes the model\'s columns as they are, and no others.'
-         if is_full_refresh else '')
+         if is_full_refresh and not sparkevolve.freezes_schema() else '')
     ) %}
   {% endif %}
 {% endmacro %}

@@ -81,7 +81,7 @@ def test_every_error_of_ours_is_one_that_dbt_shows() -> None:
 
 def test_an_evolution_that_a_full_refresh_was_refused_names_the_way_out() -> None:
     refusals = [Refusal(("a",), "A is wrong.", "Mend it.")]
-    error = EvolutionRefusedError("`lake`.`db`.`t`", refusals, is_full_refresh=True)
+    error = EvolutionRefusedError("`lake`.`db`.`t`", refusals, may_be_replaced=True)
     assert error.msg == (
         "The batch cannot be loaded into `lake`.`db`.`t`, and nothing was written to it:\n"
         "  * A is wrong. Mend it.\n"

@@ -59,3 +59,10 @@ def test_letters_that_are_wrong_are_counted() -> None:
         PURE.letters_wrong(*pair) for pair in (("", ""), ("abc", "abc"), ("ab", "abc"), ("abc", "xbz"))
     ]
     assert counted == [0, 0, 1, 2]
+
+
+@pytest.mark.parametrize("is_frozen", [True, False])
+def test_no_replacement_is_advised_that_a_frozen_run_refuses_too(is_frozen: bool) -> None:
+    with pytest.raises(CompilationError) as caught:
+        macros({"sparkevolve_freeze_schema": is_frozen}).refuse("t", ["a"], [], True)
+    assert ("With `full_refresh_schema: replace`" in str(caught.value)) is not is_frozen

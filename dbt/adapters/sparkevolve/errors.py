@@ -474,7 +474,7 @@ class EvolutionRefusedError(SparkEvolveError):
         self,
         relation: str,
         refusals: Sequence["Refusal"],
-        is_full_refresh: bool = False,
+        may_be_replaced: bool = False,
         changed: Sequence[str] = (),
     ) -> None:
         lines = "\n".join(f"  * {refusal}" for refusal in refusals)
@@ -484,7 +484,7 @@ class EvolutionRefusedError(SparkEvolveError):
         )
         super().__init__(
             f"The batch cannot be loaded into {relation}, and {what_was_written(changed, ' to it')}:\n{lines}"
-            + (way_out if is_full_refresh else "")
+            + (way_out if may_be_replaced else "")
         )
         self.relation = relation
         self.refusals = tuple(refusals)

@@ -446,6 +446,11 @@ class IncrementalSettings:
     valid_to_current: str | None = None
     version_key: tuple[str, ...] = ()
 
+    @property
+    def may_be_replaced(self) -> bool:
+        """Whether `full_refresh_schema: replace` would do what the run is refused."""
+        return self.strategy == Strategy.FULL_REFRESH and not self.frozen_for
+
     @classmethod
     def from_config(
         cls,

@@ -251,8 +251,9 @@ def test_variables_are_seen_wherever_they_stand_and_near_misses_are_told(project
     project.model("select 1 as id, 2 as n", "still", **ADDS)
     for vars_ in ({"sparkevolve_freeze_schema": True}, {"sparkevolve": {"sparkevolve_freeze_schema": "yes"}}):
         project.write_project(vars=vars_)
-        run = project.fail("--select", "still")
+        run = project.fail("--select", "still", "--full-refresh")
         assert "`sparkevolve_freeze_schema` is true in this run" in run.message
+        assert "full_refresh_schema: replace" not in run.message, "that is refused in such a run, too"
     project.write_project(vars={"sparkevolve": {"sparkevolve_plan_only": True}})
     assert "planned, nothing was changed" in project.run("--select", "still").log
     project.write_project()

@@ -100,6 +100,7 @@ def test_every_change_of_a_schema_is_refused_by_name(frozen: Frozen) -> None:
         assert f"{kind}.case.{name} " in text, text
         assert "`sparkevolve_freeze_schema` is true in this run" in text
         assert "nothing was written" in text
+        assert "full_refresh_schema: replace" not in text, "that is refused in such a run, too"
         assert frozen.scenario.relation(name) in text
         assert frozen.scenario.state(name) == frozen.before[name], name
 

@@ -53,7 +53,7 @@ from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.strategies import window
 from dbt.adapters.sparkevolve.messages import is_conflict_in_spark
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
-from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import branch_statements, dml, replay
 from dbt.adapters.sparkevolve.sql import dead_letters as sql
@@ -269,8 +269,8 @@ class DeadLetters:
         plan = plan_batch(batch, settings, {}, schema, facts, self._node.name)
         batch.schema, batch.columns_without_null, batch.filled = before
         if plan.refusals:
-            is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
-            raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
+            helps = settings.may_be_replaced
+            raise EvolutionRefusedError(str(target), plan.refusals, helps, self._node.changed)
         return plan
 
     def _check_values(

@@ -689,8 +689,8 @@ class LoadRunner:
         def decide(schema: Schema, facts: TableFacts) -> EvolutionPlan:
             plan = plan_batch(batch, settings, column_docs, schema, facts, self._node.name)
             if plan.refusals:
-                is_full_refresh = settings.strategy == Strategy.FULL_REFRESH
-                raise EvolutionRefusedError(str(target), plan.refusals, is_full_refresh, self._node.changed)
+                helps = settings.may_be_replaced
+                raise EvolutionRefusedError(str(target), plan.refusals, helps, self._node.changed)
             if compared is not None:
                 compared.check(target, planned(plan, schema), schema, batch.schema)
             check(plan)
