@@ -45,7 +45,10 @@ def graph(**code: str) -> dict[str, Any]:
     ],
 )
 def test_a_reader_is_known_by_its_text(code: str, text: str) -> None:
-    assert replaced_warnings(PLAN, "model.p.t", graph(r=code)) == [f"{BEGIN}{text}{REST}"]
+    rest = REST
+    if text.startswith("No node"):
+        rest = REST.replace("What reads these in turn, and what", "What").replace("project, is", "project is")
+    assert replaced_warnings(PLAN, "model.p.t", graph(r=code)) == [f"{BEGIN}{text}{rest}"]
 
 
 def test_tests_and_exposures_of_the_table_and_of_no_other() -> None:
@@ -87,7 +90,7 @@ def test_old_rows_have_the_default_of_the_new_column() -> None:
 
 def test_a_full_refresh_leaves_no_old_rows() -> None:
     (text,) = replaced_warnings(PLAN, "model.p.t", graph(r="select 1"), replaces_all_rows=True)
-    assert text.endswith("what reads the table from outside of this project, is not known.")
+    assert text.endswith("What reads the table from outside of this project is not known.")
 
 
 def test_each_replaced_field_has_a_text_and_another_rename_none() -> None:

@@ -91,7 +91,7 @@ class Catalogs:
         """
         bare = (database or self.own.name).strip("`")
         if bare not in self._stated and bare.lower() in map(str.lower, self._stated):
-            raise ForeignCatalogError(quote(bare), bare, self.names)
+            raise ForeignCatalogError("What this command builds or reads", bare, self.names)
 
     def check_at_start(self) -> None:
         """See whether the profile's own answers, in which each connection begins.

@@ -14,6 +14,7 @@ _ALL_COLUMNS = re.compile(
     r"(?:\b(?:select|distinct|all)\s+|[,.]\s*)\*|\bstar\s*\(|\bget_\w*columns\w*\s*\(", re.I
 )
 
+_OUTSIDE = "what reads the table from outside of this project"
 _SEE = 'see "Backfill a column" in the docs of dbt-sparkevolve.'
 
 
@@ -42,7 +43,12 @@ def replaced_warnings(
             + (f"These read the table and name `{path[-1]}`: {', '.join(naming)}. " if naming else "")
             + (f"These read all its columns: {', '.join(sorted(others))}. " if others else "")
             + ("" if naming or others else f"No node of this project that reads it names `{path[-1]}`. ")
-            + "What reads these in turn, and what reads the table from outside of this project, is not known."
+            + (
+                f"What reads these in turn, and {_OUTSIDE}, is"
+                if naming or others
+                else f"{_OUTSIDE.capitalize()} is"
+            )
+            + " not known."
             + ("" if replaces_all_rows else f" Old rows {old_rows}: {_SEE}")
         )
     return texts
