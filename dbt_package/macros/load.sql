@@ -497,6 +497,7 @@
       {% set table = sparkevolve.read_table(target) %}
       {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
       {% do sparkevolve.check_session(table, settings, on_branch) %}
+      {% do sparkevolve.check_overwrite_mode_lasts(target, settings, run.changed) %}
       {% do sparkevolve.check_table(table, settings, on_branch) %}
       {% do sparkevolve.check_partitionings(table, settings, on_branch) %}
       {% set restored = sparkevolve.end_renames(table) %}

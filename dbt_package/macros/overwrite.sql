@@ -125,3 +125,28 @@
     ~ 'incremental_strategy. Nothing was written.'
   ) %}
 {% endmacro %}
+
+
+{# Refuse a profile that takes back how partitions are overwritten: with `method: session`, dbt-spark gives the session what
+   `server_side_parameters` say again before each statement, so that nothing lasts which a run sets. Another model of the
+   session may set it meanwhile, too, though not each time. #}
+{% macro check_overwrite_mode_lasts(target, settings, changed) %}
+  {% set mode, seen = sparkevolve.overwrite_mode(settings), [] %}
+  {% if mode is none or not sparkevolve.has_shared_session() %}
+    {% do return('') %}
+  {% endif %}
+  {% for _ in range(5) %}
+    {% if mode not in seen %}
+      {% do sparkevolve.set_overwrite_mode(settings) %}
+      {% do seen.append(sparkevolve.spark_setting(sparkevolve.overwrite_setting(), 'STATIC') | upper) %}
+    {% endif %}
+  {% endfor %}
+  {% if mode not in seen %}
+    {% do exceptions.raise_compiler_error(
+      target ~ ' cannot be overwritten: `' ~ sparkevolve.overwrite_setting() ~ '` was set to ' ~ mode ~ ', which this run '
+      ~ 'needs, and is ' ~ (seen | last) ~ ' again. With `method: session`, dbt-spark sets what `server_side_parameters` of the '
+      ~ 'profile have again before each statement. Take it out of there: this package sets it for each model that needs it. So '
+      ~ sparkevolve.what_was_written(changed) ~ '.'
+    ) %}
+  {% endif %}
+{% endmacro %}

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.functional.harness import Scenario
 from tests.functional.package.test_faults import instead
@@ -158,6 +159,42 @@ def test_a_session_that_is_shared_gets_back_how_it_overwrites(
     project.run(*select)
     assert project.rows("shared") == project.rows("other") == [(2, "b"), (3, "a")]
     assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
+def test_a_profile_that_takes_back_how_a_run_overwrites_is_refused(
+    project: Scenario, method: str, publish: str
+) -> None:
+    """With `method: session`, dbt-spark sets what the profile says again before each statement."""
+    if method == "thrift":
+        pytest.skip("each connection has what the profile says once")
+    from pyspark.sql import SparkSession
+
+    rows = [(1, "a"), (2, "b")]
+    profiles = project.folder / "profiles.yml"
+    before = profiles.read_text(encoding="utf-8")
+    select = ("--select", "taken_back")
+    project.sql(f"drop table if exists lake.{project.schema}.taken_back")
+    project.model("select 1 as id, 'a' as p union all select 2, 'b'", "taken_back", **OVERWRITES)
+    project.run(*select)
+    project.model("select 3 as id, 'b' as p, 5 as n", "taken_back", publish=publish, **OVERWRITES)
+    # Each would replace other rows than the run means: all of them, or those of one partition alone.
+    for given, wanted, arguments in (("static", "DYNAMIC", []), ("dynamic", "STATIC", ["--full-refresh"])):
+        profile = yaml.safe_load(before)
+        profile["case"]["outputs"]["t"]["server_side_parameters"] = {MODE: given}
+        profiles.write_text(yaml.safe_dump(profile), encoding="utf-8")
+        run = project.fail(*select, *arguments)
+        profiles.write_text(before, encoding="utf-8")
+        SparkSession.builder.getOrCreate().conf.unset(MODE)
+        assert (
+            f"{project.schema}.taken_back cannot be overwritten: `{MODE}` was set to {wanted}, which this "
+            f"run needs, and is {given.upper()} again. With `method: session`, dbt-spark sets what "
+            "`server_side_parameters` of the profile have again before each statement. Take it out of "
+            "there: this package sets it for each model that needs it. So nothing was written."
+        ) in run.message
+        assert project.rows("taken_back") == rows
+    project.run(*select)
+    assert project.rows("taken_back") == [(1, "a", None), (3, "b", 5)]
 
 
 def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -> None:
