@@ -25,16 +25,14 @@
 {% endmacro %}
 
 
-{# What a hook leaves in its session at the beginning of a dbt command that overwrites: who finds it shares that session. #}
+{# What a hook leaves in its session at the beginning of a dbt command: who finds it shares that session. #}
 {% macro session_mark() %}
   {% do return('sparkevolve.session') %}
 {% endmacro %}
 
 
 {% macro mark_session() %}
-  {% if sparkevolve.overwriting(graph.nodes.values()) %}
-    {% do sparkevolve.set_setting(sparkevolve.session_mark(), invocation_id) %}
-  {% endif %}
+  {% do sparkevolve.set_setting(sparkevolve.session_mark(), invocation_id) %}
 {% endmacro %}
 
 

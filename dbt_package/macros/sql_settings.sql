@@ -43,10 +43,11 @@
 {% endmacro %}
 
 
-{# After the pre-hooks of a model, which may set something. In a session of the process, so may those of others; each other
-   connection begins as the one did that the beginning of the dbt command has asked. #}
+{# After the pre-hooks of a model, which may set something. In a session that connections share, such as that of the dbt
+   process (`method: session`, which no macro is told of), so may those of others; each other connection begins as the one
+   did that the beginning of the dbt command has asked. #}
 {% macro check_sql_settings_of_model() %}
-  {% if pre_hooks or target.method == 'session' %}
+  {% if pre_hooks or sparkevolve.has_shared_session() %}
     {% do sparkevolve.check_sql_settings() %}
   {% endif %}
 {% endmacro %}

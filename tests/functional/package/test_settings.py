@@ -101,6 +101,15 @@ def test_settings_under_which_sql_means_something_else_are_refused(project: Scen
             assert f"Missing: The Spark setting `spark.sql.{name}` is `{value}`." in check.log
             assert not check.success
             SparkSession.builder.getOrCreate().conf.unset(f"spark.sql.{name}")
+    if method == "session":
+        # A hook of another model, which has stayed.
+        project.model("select 2 as ID, 1 as n -- {{ ref('hooked') }}", "meant", **ADDS)
+        project.model("select 1 as id", "hooked", **ADDS, post_hook="set spark.sql.caseSensitive = true")
+        run = project.fail("--select", "hooked", "meant")
+        SparkSession.builder.getOrCreate().conf.unset("spark.sql.caseSensitive")
+        assert "Error in model meant" in run.message
+        assert "The Spark setting `spark.sql.caseSensitive` is `true`." in run.message
+        assert project.state("meant") == state
     project.model("select 2 as ID, 1 as n", "meant", **ADDS)
     project.run("--select", "meant")
     assert project.rows("meant") == [(1, None), (2, 1)]
