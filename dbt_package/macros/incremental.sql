@@ -149,8 +149,8 @@
   {% endif %}
   {% if found %}
     {% set wanted, named = found | map('lower') | list, [] %}
-    {% for column in adapter.get_columns_in_relation(target) if column.name | lower in wanted %}
-      {% do named.append(column.name) %}
+    {% for name in sparkevolve.column_names(target) if name | lower in wanted %}
+      {% do named.append(name) %}
     {% endfor %}
     {% do log(
       target ~ ": the contract's not_null of " ~ sparkevolve.listed(named) ~ ' is not applied: in the table '
@@ -529,12 +529,26 @@
 {% endmacro %}
 
 
+{# The names of the columns of a table. dbt-spark's list ends before the first that begins with `#`; what is of another format
+   Spark may be able to describe, and not to read. #}
+{% macro column_names(relation) %}
+  {% if not sparkevolve.is_iceberg_table(relation) %}
+    {% do return(adapter.get_columns_in_relation(relation) | map(attribute='name') | list) %}
+  {% endif %}
+  {% set found = [] %}
+  {% for row in sparkevolve.rows('describe query select * from ' ~ relation) %}
+    {% do found.append(row[0]) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {# A full refresh with `replace`, or of a table of another format, takes away what the model no longer returns. #}
 {% macro warn_of_replacement(target, existing_relation, query, is_other) %}
   {% if existing_relation.is_view %}
     {% do return('') %}
   {% endif %}
-  {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
+  {% set old = sparkevolve.column_names(existing_relation) %}
   {% set detected = sparkevolve.sparkevolve__detect_schema_change(query.fields | map(attribute='name') | list, old) %}
   {% if sparkevolve.freezes_schema() and (detected.new or detected.removed) %}
     {% do exceptions.raise_compiler_error(sparkevolve.refuse_frozen_schema(

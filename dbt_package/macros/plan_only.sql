@@ -31,7 +31,7 @@
         sparkevolve.downgrade_refusals(sparkevolve.table_properties(existing_relation), settings)
       ) %}
     {% endif %}
-    {% set old = adapter.get_columns_in_relation(existing_relation) | map(attribute='name') | list %}
+    {% set old = sparkevolve.column_names(existing_relation) %}
     {% set loses = sparkevolve.sparkevolve__detect_schema_change(names, old).removed %}
   {% endif %}
   {% do return({

@@ -206,6 +206,26 @@ def test_a_profile_that_takes_back_how_a_run_overwrites_is_refused(
     assert project.rows("taken_back") == [(1, "a", None), (3, "b", 5)]
 
 
+def test_all_columns_that_a_full_refresh_takes_away_are_named(project: Scenario) -> None:
+    """dbt-spark's list of a table's columns ends before one that begins like a comment."""
+    config: dict[str, Any] = {**ADDS, "full_refresh_schema": "replace"}
+    project.model("select 1 as id, 2 as `# sold`, 3 as z", "numbered", **config)
+    select = ("--select", "numbered", "--full-refresh")
+    project.run(*select)
+    project.model("select 1 as id", "numbered", **config)
+    frozen = project.fail(*select, "--vars", "sparkevolve_freeze_schema: true")
+    assert "would change the table's schema: drop # sold, z, add nothing." in frozen.message
+    plan = project.run(*select, "--vars", "sparkevolve_plan_only: true")
+    assert "\n  column     `id`\n  loses      `# sold`\n  loses      `z`" in plan.log
+    assert project.columns("numbered") == ["id", "# sold", "z"]
+    run = project.run(*select)
+    assert (
+        f"The full refresh of {project.schema}.numbered takes away the columns that the model no longer "
+        "returns: # sold, z, since full_refresh_schema is `replace`."
+    ) in run.warnings
+    assert project.columns("numbered") == ["id"]
+
+
 def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -> None:
     elsewhere = project.folder / "elsewhere"
     own = {
