@@ -96,11 +96,13 @@
     {% set lacking = [] %}
     {# What Spark shows of a table has quotes and backslashes escaped, and what looks like an address or a secret, by its
        name or its value, is not shown at all: whether it is the model's nobody can tell. #}
-    {% for name, text in values.items()
-          if table.properties.get(name) not in [
-            text, sparkevolve.constant_literal(text)[1:-1], text | replace("'", "\\'"), '*********(redacted)'
-          ] %}
-      {% do lacking.append(name ~ ' = ' ~ text) %}
+    {% for name, text in values.items() %}
+      {% set shown = table.properties.get(name | replace("'", "\\'"), table.properties.get(name)) %}
+      {% if shown not in [
+        text, sparkevolve.constant_literal(text)[1:-1], text | replace("'", "\\'"), '*********(redacted)'
+      ] %}
+        {% do lacking.append(name ~ ' = ' ~ text) %}
+      {% endif %}
     {% endfor %}
     {% if lacking %}
       {% do found.append(

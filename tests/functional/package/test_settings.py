@@ -232,6 +232,7 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
         "location_root": str(elsewhere),
         "options": {"write.format.default": "orc"},
         "partition_by": ["id"],
+        "tblproperties": {"whose 'name'": "it's \\ one"},
     }
     config: dict[str, Any] = {**ADDS, "meta": {"sparkevolve": own}}
     project.model("select 1 as id", "placed", **config)
@@ -257,7 +258,8 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
         "location_root": "s3://other",
         "options": {"write.format.default": "avro"},
         "partition_by": ["bucket(4, id)"],
-        "tblproperties": {"note": "it's new"},
+        # One of them it has.
+        "tblproperties": {"note": "it's new", "whose 'name'": "it's \\ one"},
         "merge_update_columns": ["id"],
         "buckets": 4,
         "dead_letter_limit": 3,
