@@ -109,7 +109,7 @@
     ['ALTER TABLE, which adds columns', 'alter table ' ~ name ~ ' add columns (`note` string)'],
     ['SHOW CREATE TABLE', 'show create table ' ~ name],
     ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60) if server.branches else none],
-    ['INSERT', 'insert into ' ~ written ~ ' select 2, null'],
+    ['INSERT', 'insert into ' ~ written ~ ' select 2, cast(null as string)'],
     ['DELETE', 'delete from ' ~ written ~ ' where id = 1'],
     ['metadata tables', 'select * from ' ~ name ~ '.refs'],
     ['CALL fast_forward', sparkevolve.fast_forward(server.catalog, name, 'main', 'tried') if server.branches else none],
