@@ -664,7 +664,7 @@ def test_what_an_error_means_is_told_at_the_end(table: Scenario, monkeypatch: py
         return send()
 
     with monkeypatch.context() as patched:
-        instead(patched, "fast_forward", intrude)
+        instead(patched, "CALL `lake`.system.fast_forward", intrude)
         run = table.fail()
     assert "Cannot fast-forward: main is not an ancestor" in run.message
     assert f"{told}another writer has committed to the table in the moment" in run.log
