@@ -64,9 +64,11 @@
   {% for field in fields %}
     {% set old = field.name.split('__sparkevolve_rename_')[:-1] | join('__sparkevolve_rename_') %}
     {% set is_begun = old and sparkevolve.name_between(old) == field.name and old | lower not in names %}
+    {# Spark changes nothing in the key of a map. #}
+    {% set kept = field.type.fields[:1] if field.type.kind == 'map' else [] %}
+    {% set inside = kept + sparkevolve.as_before(field.type.fields[kept | length:]) if field.type.fields else [] %}
     {% do found.append(dict(
-      field, name=old if is_begun else field.name,
-      type=dict(field.type, fields=sparkevolve.as_before(field.type.fields)) if field.type.fields else field.type
+      field, name=old if is_begun else field.name, type=dict(field.type, fields=inside) if inside else field.type
     )) %}
   {% endfor %}
   {% do return(found) %}

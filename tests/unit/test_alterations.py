@@ -103,16 +103,16 @@ def test_a_field_is_renamed_where_it_is_by_then() -> None:
     ]
     assert statements(before, [struct(1, "A", "x"), struct(2, "c", "y")]) == [
         "RENAME COLUMN `b`.`x` TO `y`",
-        "RENAME COLUMN `a` TO `a__sparkevolve_rename`",
-        "RENAME COLUMN `a__sparkevolve_rename` TO `A`",
+        "RENAME COLUMN `a` TO `a__sparkevolve_rename_0cc175b9`",
+        "RENAME COLUMN `a__sparkevolve_rename_0cc175b9` TO `A`",
         "RENAME COLUMN `b` TO `c`",
     ]
     # What is inside goes first, and in two steps too.
     assert statements(before, [struct(1, "A", "X"), struct(2, "b", "x")]) == [
-        "RENAME COLUMN `a`.`x` TO `x__sparkevolve_rename`",
-        "RENAME COLUMN `a`.`x__sparkevolve_rename` TO `X`",
-        "RENAME COLUMN `a` TO `a__sparkevolve_rename`",
-        "RENAME COLUMN `a__sparkevolve_rename` TO `A`",
+        "RENAME COLUMN `a`.`x` TO `x__sparkevolve_rename_9dd4e461`",
+        "RENAME COLUMN `a`.`x__sparkevolve_rename_9dd4e461` TO `X`",
+        "RENAME COLUMN `a` TO `a__sparkevolve_rename_0cc175b9`",
+        "RENAME COLUMN `a__sparkevolve_rename_0cc175b9` TO `A`",
     ]
     # Spark takes `B` for `b`.
     assert statements(before, [struct(1, "B", "x"), struct(2, "c", "x")]) == [

@@ -209,6 +209,29 @@ def refs(lake: IcebergCatalog) -> set[str]:
 # Beginning
 
 
+def test_a_run_takes_back_half_a_change_of_case_before_it_looks_at_its_model(
+    run: Run, lake: IcebergCatalog, make_table: MakeTable
+) -> None:
+    between = "x__sparkevolve_rename_9dd4e461"
+    make_table(columns(f"id int, {between} int, y__sparkevolve_rename int"), [{"id": 1, between: 2}])
+    frozen = model_settings(frozen_for="model.p.t")
+    base = run.runner.begin_load(TARGET)
+    change = f"rename `{between}` to `x`"
+    with pytest.raises(EvolutionRefusedError, match=f"would change the table's schema: {change}."):
+        run.runner.end_renames(base, TARGET, frozen)
+    # A preview is as if it was done.
+    assert base.as_before.columns == ["id", "x", "y__sparkevolve_rename"]
+    assert list(map(str, base.as_before.ends)) == [change]
+    assert base.columns == lake.load(TARGET).schema().column_names
+
+    base = run.runner.end_renames(base, TARGET, model_settings())
+    assert base.columns == ["id", "x", "y__sparkevolve_rename"] == lake.load(TARGET).schema().column_names
+    assert run.node.changed == [change]
+    assert xs(lake) == [2]
+    assert base.as_before is base
+    assert run.runner.end_renames(base, TARGET, frozen) is base
+
+
 def test_a_run_removes_branches_that_others_have_left(
     run: Run, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:

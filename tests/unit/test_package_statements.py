@@ -16,6 +16,7 @@ from pyiceberg.types import DateType, IntegerType, LongType, MapType, NestedFiel
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
 from dbt.adapters.sparkevolve.evolution.projection import AsUuid, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.renames import as_before, begun_warnings, ends_of_renames
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes
 from dbt.adapters.sparkevolve.sql import audit_queries, branch_statements, dml
 from dbt.adapters.sparkevolve.sql.alterations import alter_columns
@@ -252,30 +253,40 @@ def test_a_change_of_case_that_ended_half_way_is_taken_back() -> None:
     )
     fields = as_macros_see(table.fields)
     found = PURE.ends_of_renames({"relation": "db.t", "fields": fields})
-    assert [change["text"] for change in found] == [
-        f"rename `{QTY}` to `qty`",
-        f"rename `{A_B.replace('`', '``')}` to `a``b`",
-        f"rename `{S}`.`{X}` to `x`",
-        f"rename `{S}` to `s`",
-        f"rename `l`.`element`.`{X}` to `x`",
-        f"rename `m`.`value`.`element`.`{X}` to `x`",
-    ]
+    by_adapter = ends_of_renames(table.as_struct())
+    assert (
+        list(map(str, by_adapter))
+        == [change["text"] for change in found]
+        == [
+            f"rename `{QTY}` to `qty`",
+            f"rename `{A_B.replace('`', '``')}` to `a``b`",
+            f"rename `{S}`.`{X}` to `x`",
+            f"rename `{S}` to `s`",
+            f"rename `l`.`element`.`{X}` to `x`",
+            f"rename `m`.`value`.`element`.`{X}` to `x`",
+        ]
+    )
     for change in found:
         path, _, name = change["text"].removeprefix("rename ").partition(" to ")
         assert change["sql"] == f"ALTER TABLE db.t RENAME COLUMN {path} TO {name}"
     before = PURE.as_before(fields)
     assert [f["name"] for f in before] == ["qty", "a`b", *(n.split()[0] for n in own.split(", ")), *"slmk"]
     assert [f["name"] for f in before[5]["type"]["fields"]] == ["x", "y"]
-    assert PURE.ends_of_renames({"relation": "db.t", "fields": before[:-1]}) == []
-    assert PURE.begun_warnings(fields) == []
+    assert PURE.ends_of_renames({"relation": "db.t", "fields": before}) == []
+    assert as_macros_see(as_before(table).fields) == before
+    assert PURE.begun_warnings(fields) == begun_warnings(table.as_struct()) == []
 
 
 def test_a_name_that_another_field_has_by_now_is_not_taken_back() -> None:
     table = columns(f"{QTY} int, Qty int")
     fields = as_macros_see(table.fields)
     assert PURE.ends_of_renames({"relation": "db.t", "fields": fields}) == []
+    assert ends_of_renames(table.as_struct()) == ()
     assert PURE.as_before(fields) == fields
-    assert PURE.begun_warnings(fields) == [
+    assert as_before(table) == table
+    found = PURE.begun_warnings(fields)
+    assert found == begun_warnings(table.as_struct())
+    assert found == [
         f"the table has `{QTY}`, as `qty` was called while a run changed the case of that name, and ended "
         "before it had, and somebody has added another `qty` since. Bring the values of the one into the "
         "other with UPDATE where they are missing, and drop it with ALTER TABLE."

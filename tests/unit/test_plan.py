@@ -533,23 +533,6 @@ def test_a_condition_that_would_find_no_row_is_named() -> None:
     assert "column_renames" not in str(refusal)
 
 
-@pytest.mark.parametrize("written", ["Name", "`Name`", "s.Name"])
-def test_a_change_of_case_that_has_not_ended_is_taken_up(written: str) -> None:
-    """Spark makes it by a name between; without this the new name would be a column beside the old one."""
-    inside = written.startswith("s.")
-    renames = {written: "name"}
-    if inside:
-        table = columns("id int, s", s=struct(10, Name__sparkevolve_rename=INT))
-        batch = columns("id int, s", s=struct(10, name=INT))
-    else:
-        table, batch = columns("id int, Name__sparkevolve_rename int"), columns("id int, name int")
-    found = plan_evolution(table, batch, Policy(renames=renames))
-    path = ("s",) if inside else ()
-    assert found.changes == (RenameField((*path, "Name__sparkevolve_rename"), "name"),)
-    # It is at its end.
-    assert plan_evolution(batch, batch, Policy(renames=renames)).changes == ()
-
-
 def test_a_condition_on_a_field_inside_a_list_is_taken_out() -> None:
     """Spark has no name for it that could be asked for NULL."""
     sql = "size(DBT_INTERNAL_DEST.l.v) > 0"

@@ -75,6 +75,39 @@ def evolve_and_check(scenario: Scenario, is_atomic: bool) -> None:
 
 def test_all_that_a_batch_changes_is_changed(scenario: Scenario, method: str) -> None:
     evolve_and_check(scenario, method == "session")
+    case_of_a_name_is_changed(scenario)
+
+
+def case_of_a_name_is_changed(scenario: Scenario) -> None:
+    """After a run that has ended between the two statements in which Spark does so."""
+    ids, rows = list(scenario.field_ids().values()), scenario.rows()
+    nested = scenario.table().schema().find_field("s.b").field_id
+    fresh, b = "fresh__sparkevolve_rename_76010858", "b__sparkevolve_rename_92eb5ffe"
+    own = "n__sparkevolve_rename"
+    for old, new in (("s.b", b), ("fresh", fresh), ("n", own)):
+        scenario.sql(f"alter table {scenario.relation()} rename column {old} to {new}")
+    config: dict[str, Any] = {"tblproperties": V3, "column_renames": {"fresh": "Fresh", "s.b": "B"}}
+    then = THEN.replace("'b'", "'B'").replace("as fresh", "as Fresh").replace("3 as n", f"3 as {own}")
+    # Reads a column of its table, which has another name after half of it.
+    known = "{% if is_incremental() %}where 1 = (select max(length(fresh)) from {{ this }}){% endif %}"
+    scenario.model(f"select * from ({then}) {known}", **config)
+    between = scenario.state()
+    ends = f"rename `s`.`{b}` to `b`; rename `{fresh}` to `fresh`"
+    refused = scenario.fail("--vars", "sparkevolve_freeze_schema: true")
+    assert f"would change the table's schema: {ends}." in refused.message
+    assert scenario.state() == between
+    run = scenario.run()
+    for text in ends.split("; "):
+        assert f"{text}, since a run has ended while it changed the case of that name" in run.log
+    assert scenario.columns() == ["id", "f", "s", "l", "m", "Fresh", "a.b", own, "t"]
+    assert list(scenario.field_ids().values()) == ids
+    assert scenario.table().schema().find_field("s.B").field_id == nested
+    for row in rows:
+        row[2]["B"] = row[2].pop("b")
+    assert scenario.rows() == rows
+    made = scenario.schemas()
+    assert "a run has ended" not in scenario.run().log
+    assert scenario.schemas() == made
 
 
 def test_so_it_is_in_a_catalog_that_is_a_server(server_scenario: Scenario) -> None:

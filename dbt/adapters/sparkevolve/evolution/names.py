@@ -1,5 +1,6 @@
 """Column names: how two are compared, which ones cannot be used, and how one is written in Spark SQL."""
 
+import hashlib
 import re
 from collections.abc import Iterable
 from itertools import count
@@ -34,6 +35,10 @@ RESERVED_NAMES = frozenset(
         "_commit_snapshot_id",
     }
 )
+
+
+# Stands in a name between two others, see `name_between`.
+_BETWEEN = "__sparkevolve_rename_"
 
 
 def fold(name: str) -> str:
@@ -102,8 +107,18 @@ def path_text(path: Iterable[str]) -> str:
 
 
 def name_between(name: str) -> str:
-    """Return what a field is called while a statement of Spark changes the case of its name only."""
-    return f"{name}__sparkevolve_rename"
+    """Return what a field is called while statements of Spark change the case of its name only.
+
+    It is told from a name that a user has given by its end.
+    """
+    digits = hashlib.md5(fold(name).encode(), usedforsecurity=False).hexdigest()[:8]
+    return f"{name}{_BETWEEN}{digits}"
+
+
+def name_before(name: str) -> str | None:
+    """Return what a field was called of which ``name_between`` has made this name; None if it has not."""
+    old = name.rpartition(_BETWEEN)[0]
+    return old if old and name_between(old) == name else None
 
 
 def named_by_sql(path: Path) -> Path:

@@ -60,7 +60,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     StructMember,
 )
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal, Switch
-from dbt.adapters.sparkevolve.evolution.renames import not_found, renames_to_end, resolve_renames, steps_of
+from dbt.adapters.sparkevolve.evolution.renames import not_found, resolve_renames, steps_of
 from dbt.adapters.sparkevolve.evolution.restore import restore_command
 from dbt.adapters.sparkevolve.evolution.types import (
     NoSparkType,
@@ -148,9 +148,8 @@ def plan_evolution(target: Schema, source: Schema, policy: Policy) -> EvolutionP
     if found:
         # The rest looks names up by their folded form, which is safe only once they are known to be unique.
         return EvolutionPlan(refusals=found)
-    wanted_renames = renames_to_end(target, policy.renames)
     renames, found = resolve_renames(
-        target, source, wanted_renames, policy.facts.past, widens=policy.type_widening
+        target, source, policy.renames, policy.facts.past, widens=policy.type_widening
     )
     if found:
         return EvolutionPlan(refusals=found)

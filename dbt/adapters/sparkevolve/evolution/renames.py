@@ -1,16 +1,25 @@
 """Which fields of a table a model's ``column_renames`` are about, and whether they can be renamed."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution import refusals
-from dbt.adapters.sparkevolve.evolution.names import Path, dotted_levels, fold, name_between, unquote
+from dbt.adapters.sparkevolve.evolution.changes import RenameField
+from dbt.adapters.sparkevolve.evolution.names import (
+    Path,
+    dotted_levels,
+    fold,
+    name_before,
+    path_text,
+    quote,
+    unquote,
+)
 from dbt.adapters.sparkevolve.evolution.policy import Past
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-from dbt.adapters.sparkevolve.evolution.types import can_take
+from dbt.adapters.sparkevolve.evolution.types import can_take, children
 
 Siblings = Mapping[str, NestedField]
 # A step of a path, as far as it can be told: between dots, and whether it is one name for sure.
@@ -113,24 +122,93 @@ def resolve_renames(
     return {r.old.field_id: r.name for r in found if outcomes[r.old.field_id] is True}, tuple(problems)
 
 
-def renames_to_end(target: Schema, renames: Mapping[str, str]) -> dict[str, str]:
-    """Return the renames of a model, and what an earlier run of it has begun and not ended.
+@dataclass(frozen=True)
+class Begun:
+    """A change of a name's case that has not ended: the field has the name between.
 
-    Where Spark changes a table, a field that was to be spelled in another case has the name between then.
+    Attributes:
+        path: where the field is.
+        old: what it was called before.
+        is_taken: whether another field beside it has that name by now.
+    """
+
+    path: Path
+    old: str
+    is_taken: bool
+
+
+def renames_begun(table: StructType) -> tuple[Begun, ...]:
+    """Return the changes of case that have ended between two statements of Spark, inner fields first.
 
     Args:
-        target: the table's schema.
-        renames: old path to new last name.
+        table: the table's columns.
     """
-    found: dict[str, str] = {}
-    table, fields = target.as_struct(), _Fields()
-    for old, new in renames.items():
-        found[old] = new
-        path = str(old)
-        between = f"{name_between(path[:-1])}`" if path.endswith("`") else name_between(path)
-        if _locate(table, steps_of(between), fields) is not None:
-            found[between] = new
-    return found
+    return tuple(_begun(table, ()))
+
+
+def _begun(parent: IcebergType, path: Path) -> Iterator[Begun]:
+    beside = children(parent)
+    taken = {fold(f.name) for f in beside}
+    for f in beside:
+        if isinstance(parent, MapType) and f.field_id == parent.key_id:
+            continue  # Spark changes nothing there
+        inside = (*path, f.name)
+        yield from _begun(f.field_type, inside)
+        old = name_before(f.name) if isinstance(parent, StructType) else None
+        if old is not None:
+            yield Begun(inside, old, fold(old) in taken)
+
+
+def ends_of_renames(table: StructType) -> tuple[RenameField, ...]:
+    """Return how such fields get back what they were called before, unless another field has that name.
+
+    Args:
+        table: the table's columns.
+    """
+    return tuple(RenameField(b.path, b.old) for b in renames_begun(table) if not b.is_taken)
+
+
+def as_before(schema: Schema) -> Schema:
+    """Return a schema as it is once that is done."""
+    names = {change.path: change.new_name for change in ends_of_renames(schema.as_struct())}
+
+    def of(type_: IcebergType, path: Path) -> IcebergType:
+        if isinstance(type_, StructType):
+            return StructType(*fields(type_, path))
+        if isinstance(type_, ListType):
+            element = of(type_.element_type, (*path, "element"))
+            return ListType(type_.element_id, element, element_required=type_.element_required)
+        if isinstance(type_, MapType):
+            key, value = type_.key_type, of(type_.value_type, (*path, "value"))
+            return MapType(type_.key_id, key, type_.value_id, value, value_required=type_.value_required)
+        return type_
+
+    def fields(struct: StructType, path: Path) -> Iterator[NestedField]:
+        for f in struct.fields:
+            inside = (*path, f.name)
+            name = names.get(inside, f.name)
+            yield f.model_copy(update={"name": name, "field_type": of(f.field_type, inside)})
+
+    return Schema(
+        *fields(schema.as_struct(), ()),
+        schema_id=schema.schema_id,
+        identifier_field_ids=schema.identifier_field_ids,
+    )
+
+
+def begun_warnings(table: StructType) -> list[str]:
+    """Return what to say of fields of which another one has the name by now.
+
+    Args:
+        table: the table's columns.
+    """
+    return [
+        f"the table has {path_text(b.path)}, as {quote(b.old)} was called while a run changed the case of "
+        f"that name, and ended before it had, and somebody has added another {quote(b.old)} since. Bring the "
+        "values of the one into the other with UPDATE where they are missing, and drop it with ALTER TABLE."
+        for b in renames_begun(table)
+        if b.is_taken
+    ]
 
 
 def _returned(

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyiceberg.table import Table
@@ -11,7 +12,9 @@ from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import BucketTransform, Transform, TruncateTransform, VoidTransform
 
+from dbt.adapters.sparkevolve.evolution.changes import RenameField
 from dbt.adapters.sparkevolve.evolution.partitions import Part, part
+from dbt.adapters.sparkevolve.evolution.renames import as_before, ends_of_renames
 from dbt.adapters.sparkevolve.iceberg import branches, staging
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
 
@@ -31,6 +34,7 @@ class Base:
         head: the snapshot that this branch has to be at still when the run publishes; None if it has none.
         cut_at: the snapshot from which the run starts.
         left_over: branches of runs that have ended without removing them.
+        ends: the renames with which the table would be as it says, see ``as_before``.
     """
 
     table: Table
@@ -38,11 +42,24 @@ class Base:
     head: int | None
     cut_at: int | None
     left_over: tuple[str, ...] = ()
+    ends: tuple[RenameField, ...] = ()
 
     @property
     def columns(self) -> list[str]:
         """The names of the table's columns."""
         return [field.name for field in self.table.schema().fields]
+
+    @property
+    def as_before(self) -> "Base":
+        """The same, as if each change of a name's case that has ended half-way was taken back."""
+        schema, metadata = self.table.schema(), self.table.metadata
+        ends = ends_of_renames(schema.as_struct())
+        if not ends:
+            return self
+        schemas = [as_before(s) if s.schema_id == schema.schema_id else s for s in metadata.schemas]
+        table = copy(self.table)
+        table.metadata = metadata.model_copy(update={"schemas": schemas})
+        return replace(self, table=table, ends=ends)
 
     @property
     def is_main(self) -> bool:

@@ -66,7 +66,7 @@ class Preview:
         """Return what ``LoadRunner.evolve`` would do with the same arguments.
 
         Args:
-            base: what ``LoadRunner.begin_load`` returned.
+            base: what ``LoadRunner.begin_load`` returned, ``as_before``.
             target: the model's table.
             staged: the batch, without rows.
             settings: the model's.
@@ -100,7 +100,11 @@ class Preview:
         replaces_all = settings.strategy == Strategy.FULL_REFRESH
         told += replaced_warnings(shown, unique_id, graph or {}, replaces_all_rows=replaces_all)
         refused = [str(refusal) for refusal in refused_overwrite(base, settings)]
+        ends = [str(change) for change in base.ends]
+        if ends and settings.frozen_for:
+            refused.append(str(refusals.frozen_schema(settings.frozen_for, ends)))
         return data | {
+            "changes": [*ends, *data["changes"]],
             "warnings": [*data["warnings"], *told],
             "refusals": [*refused, *data["refusals"]],
         }

@@ -29,6 +29,7 @@ from dbt.adapters.sparkevolve.evolution.detection import Detected, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
+from dbt.adapters.sparkevolve.evolution.renames import ends_of_renames
 from dbt.adapters.sparkevolve.evolution.replacement import fields_without, loss_text
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
@@ -124,6 +125,42 @@ class LoadRunner:
                 # Another run may be removing it, too.
                 warn_of_rest(not_removed(f"The branch {branch} of {target}", exc))
         return base
+
+    def end_renames(self, base: Base, target: SparkEvolveRelation, settings: IncrementalSettings) -> Base:
+        """Take back each change of a name's case that has ended half-way; return what the run starts from.
+
+        All goes on as if the run that made half of it had not begun: a model that reads its table would not
+        find the column.
+
+        Args:
+            base: what ``begin_load`` returned.
+            target: the model's table.
+            settings: the model's.
+
+        Raises:
+            EvolutionRefusedError: the run freezes the schemas of tables.
+            CommitConflictError: other writers were faster each time.
+            SchemaCommitError: the catalog refused the changes.
+        """
+        schema = base.table.schema()
+        wanted = ends_of_renames(schema.as_struct())
+        if not wanted:
+            return base
+        if settings.frozen_for:
+            refused = refusals.frozen_schema(settings.frozen_for, [str(change) for change in wanted])
+            raise EvolutionRefusedError(str(target), [refused], changed=self._node.changed)
+        plan = self._catalog.evolve(
+            target,
+            lambda now, facts: EvolutionPlan(changes=ends_of_renames(now.as_struct())),
+            settings.commit_retries,
+            source=schema,
+            invocation_id=get_invocation_id(),
+            base=base,
+        )
+        self._node.note_changes(plan.changes)
+        for change in plan.changes:
+            logger.info(f"{target}: {change}, since a run has ended while it changed the case of that name")
+        return self.begin_load(target)
 
     def evolve(
         self,

@@ -1,4 +1,4 @@
-"""What of a model's configuration takes effect only when its table is made, and is otherwise in that one."""
+"""What of a model's configuration takes effect only when its table is made, and what else stays there."""
 
 import re
 from collections.abc import Mapping
@@ -7,6 +7,7 @@ from typing import Any
 from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.evolution.partitions import same_partitions
+from dbt.adapters.sparkevolve.evolution.renames import begun_warnings
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg.base import partitions
 from dbt.adapters.sparkevolve.load.batch_plan import wanted_partitions
@@ -22,11 +23,14 @@ _SCHEMES = {"s3a": "s3", "s3n": "s3", "abfs": "abfss", "wasb": "wasbs"}
 def differences(table: Table, settings: IncrementalSettings) -> list[str]:
     """Return what to say of each part of the model's configuration that no run brings into its table.
 
+    Also of each change of a name's case that has not ended, and cannot be taken back.
+
     Args:
         table: the table.
         settings: the model's.
     """
     return [
+        *begun_warnings(table.schema().as_struct()),
         *_of_partitions(table, settings),
         *_of_location(table, settings.location),
         *_of_options(table, settings.options),

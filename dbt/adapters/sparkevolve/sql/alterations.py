@@ -70,8 +70,8 @@ def _renames(alter: str, before: Schema, after: Schema) -> Iterator[str]:
         field_id, new = ready[0]
         steps = [new]
         if fold(names[field_id]) == fold(new):
-            # Spark finds the new name taken by the field itself. A run that ends between the two is taken up
-            # by the next one, see `renames_to_end`.
+            # Spark finds the new name taken by the field itself. After a run that ends between the two the
+            # next one begins again, see `LoadRunner.end_renames`.
             steps.insert(0, name_between(names[field_id]))
         for name in steps:
             yield f"{alter} RENAME COLUMN {path_text(path_now(field_id))} TO {quote(name)}"

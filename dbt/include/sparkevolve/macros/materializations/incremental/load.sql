@@ -6,7 +6,7 @@
   {# Once more than there are loads: an attempt may end in the wait for another thread. #}
   {% for attempt in range(settings.commit_retries + 2) %}
     {% if not run.done %}
-      {% set base = runner.begin_load(target_relation) %}
+      {% set base = runner.end_renames(runner.begin_load(target_relation), target_relation, settings) %}
       {% do sparkevolve__refresh(target_relation) %}
       {% set is_staged = run.staged is not none and settings.strategy != 'snapshot'
          and not adapter.queries().reads(sparkevolve__compiled_query(), target_relation) %}

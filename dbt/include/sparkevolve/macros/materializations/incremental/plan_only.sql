@@ -48,7 +48,7 @@
   {% if is_new %}
     {% set plan = sparkevolve__plan_new_table(target_relation, settings) %}
   {% else %}
-    {% set base = adapter.load_runner().begin_load(target_relation, is_plan=true) %}
+    {% set base = adapter.load_runner().begin_load(target_relation, is_plan=true).as_before %}
     {% set query = sparkevolve__model_query(target_relation, settings, base.table.schema()) %}
     {% set staged = sparkevolve__stage_query(target_relation, query, settings, with_rows=false) %}
     {% set plan = adapter.preview().of_load(
