@@ -11,8 +11,12 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, StringType
 
+from dbt.adapters.sparkevolve.errors import SchemaCommitError
 from dbt.adapters.sparkevolve.evolution import record
-from dbt.adapters.sparkevolve.evolution.changes import AddColumn, SetDoc, SetProperty, WidenType
+from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField, SetDoc, SetProperty, WidenType
+from dbt.adapters.sparkevolve.evolution.names import name_between
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
+from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg import newer_format, retry
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.newer_format import Commit
@@ -98,6 +102,16 @@ def change(lake: IcebergCatalog, target: SparkEvolveRelation) -> None:
     commit_changes(lake.load(target), CHANGES, "run-1", "fingerprint")
 
 
+def evolve(lake: IcebergCatalog, target: SparkEvolveRelation, batch: Schema, **policy: Any) -> EvolutionPlan:
+    return lake.evolve(
+        target,
+        lambda schema, facts: plan_evolution(schema, batch, Policy(facts=facts, **policy)),
+        4,
+        source=batch,
+        invocation_id="run-1",
+    )
+
+
 def test_changes_are_made_by_statements_and_recorded_last(
     lake: IcebergCatalog, spark: Statements, target: SparkEvolveRelation
 ) -> None:
@@ -112,6 +126,59 @@ def test_changes_are_made_by_statements_and_recorded_last(
     # Of two statements the second has made the schema, whose entry it is.
     assert list(record.read(table.properties)) == [2] == [table.schema().schema_id]
     assert table.properties["a"] == "1"
+
+
+def test_an_error_says_what_was_made_before_it(
+    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation
+) -> None:
+    def altered(*_: Any) -> None:
+        with other.load_table("db.t").update_schema() as update:
+            update.update_column("id", LONG)
+        raise OSError("refused")
+
+    spark.alter_columns = altered  # type: ignore[method-assign]
+    with pytest.raises(SchemaCommitError) as raised:
+        evolve(lake, target, columns("id bigint, n int"))
+    assert raised.value.msg == (
+        "The columns of `lake`.`db`.`t` could not be changed (widen `id` from int to bigint; add column `n` "
+        "int). The catalog's answer: refused. A part of it was made before that, and stays (changed `id` "
+        "(1) from int to bigint); no row was written, and the next run goes on from there."
+    )
+
+
+@pytest.mark.parametrize("error", [DbtRuntimeError("refused"), CommitFailedException("conflict")])
+def test_half_a_change_of_case_is_not_taken_for_a_column_that_is_gone(
+    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation, error: Exception
+) -> None:
+    def altered(*_: Any) -> None:
+        with other.load_table("db.t").update_schema() as update:
+            update.rename_column("id", name_between("id"))
+        raise error
+
+    spark.alter_columns = altered  # type: ignore[method-assign]
+    with pytest.raises(SchemaCommitError) as raised:
+        evolve(lake, target, columns("ID int"), renames={"id": "ID"})
+    between = "id__sparkevolve_rename_b80bb774"
+    assert raised.value.changes == (RenameField(("id",), "ID"),)
+    assert raised.value.made == (f"renamed `id` (1) to `{between}`",)
+    assert [f.name for f in lake.load(target).schema().fields] == [between]
+
+
+def test_what_was_changed_by_two_attempts_is_told(
+    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation
+) -> None:
+    alter = spark.alter_columns
+
+    def altered(*_: Any) -> None:
+        spark.alter_columns = alter  # type: ignore[method-assign]
+        with other.load_table("db.t").update_schema() as update:
+            update.update_column("id", LONG)
+        raise ConnectionResetError("the connection was reset")
+
+    spark.alter_columns = altered  # type: ignore[method-assign]
+    plan = evolve(lake, target, columns("id bigint, n int"))
+    assert plan.changes == (WidenType(("id",), INT, LONG), AddColumn(("n",), INT))
+    assert [(f.name, f.field_type) for f in lake.load(target).schema().fields] == [("id", LONG), ("n", INT)]
 
 
 def test_what_somebody_has_changed_since_is_noticed(

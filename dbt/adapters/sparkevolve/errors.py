@@ -638,7 +638,8 @@ class SchemaCommitError(SparkEvolveError):
     Attributes:
         relation: the rendered name of the table.
         changes: what was wanted.
-        outcome_known: whether the table could be read again, and has none of the changes.
+        outcome_known: whether the table could be read again.
+        made: what it has of the changes then, as texts. Only statements of Spark make a part of them.
     """
 
     def __init__(
@@ -648,19 +649,27 @@ class SchemaCommitError(SparkEvolveError):
         answer: str,
         *,
         outcome_known: bool = True,
+        made: Sequence[str] = (),
     ) -> None:
         wanted = "; ".join(str(change) for change in changes)
-        outcome = (
-            "None of these changes was made, and no row was written."
-            if outcome_known
-            else "Whether they were made is not known, as the catalog cannot be asked; no row was written, "
-            "and the next run finds out."
-        )
+        if not outcome_known:
+            outcome = (
+                "Whether they were made is not known, as the catalog cannot be asked; no row was written, "
+                "and the next run finds out."
+            )
+        elif made:
+            outcome = (
+                f"A part of it was made before that, and stays ({'; '.join(made)}); no row was written, and "
+                "the next run goes on from there."
+            )
+        else:
+            outcome = "None of these changes was made, and no row was written."
         super().__init__(
             f"The columns of {relation} could not be changed ({wanted}). The catalog's answer: {answer}. "
             f"{outcome}"
         )
         self.outcome_known = outcome_known
+        self.made = tuple(made)
         self.relation = relation
         self.changes = tuple(changes)
 

@@ -9,14 +9,17 @@ from pyiceberg.table import Table
 
 from dbt.adapters.sparkevolve.errors import CommitConflictError, SchemaCommitError, TableChangedError
 from dbt.adapters.sparkevolve.evolution.changes import SetDoc
+from dbt.adapters.sparkevolve.evolution.history import field_changes
 from dbt.adapters.sparkevolve.evolution.names import constant_literal, fold
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.evolution.record import fingerprint
+from dbt.adapters.sparkevolve.evolution.renames import ends_of_renames
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_same_table
 from dbt.adapters.sparkevolve.iceberg.facts import plan_of
+from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes, commit_docs
 from dbt.adapters.sparkevolve.messages import is_conflict_in_pyiceberg, outage
@@ -60,13 +63,19 @@ def evolve(
         SchemaCommitError: the catalog refused the changes.
     """
     tried: EvolutionPlan | None = None
+    before: Table | None = None
+    failed: Exception | None = None
     lost: Exception | None = None
     outages = 0
 
     def attempt(table: Table) -> EvolutionPlan:
-        nonlocal tried, lost, outages
+        nonlocal before, tried, failed, lost, outages
         if base is not None and not is_same_table(table.metadata, base):
             raise TableChangedError(str(relation), ())
+        if before is not None and tried is not None and failed is not None and _has_begun(before, table):
+            # A plan would take the new name for a column that is not there.
+            said = answer(access, failed)
+            raise SchemaCommitError(str(relation), tried.changes, said, made=_made(before, table)) from failed
         known = recognise(table)
         plan = known if known is not None else plan_of(table, decide)
         if lost is not None and tried is not None:
@@ -75,12 +84,16 @@ def evolve(
                 return replace(plan, changes=tried.changes)
             outages += 1
             if outage(lost) is None or outages > MOST_OUTAGES:
-                raise SchemaCommitError(str(relation), tried.changes, answer(access, lost)) from lost
+                raise SchemaCommitError(
+                    str(relation), tried.changes, answer(access, lost), made=_made(before, table)
+                ) from lost
         if known is not None:
             return known
         if plan.changes:
             access.cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
-        tried = plan
+        before = before or table
+        if lost is None or is_atomic(table):
+            tried = plan
         try:
             access.commit(
                 table,
@@ -89,6 +102,7 @@ def evolve(
                 ),
             )
         except Exception as exc:
+            failed = exc
             if is_conflict_in_pyiceberg(exc):
                 raise
             lost = exc
@@ -98,7 +112,8 @@ def evolve(
                 said = answer(access, exc)
                 raise SchemaCommitError(str(relation), plan.changes, said, outcome_known=False) from exc
             return attempt(again)
-        return plan
+        # Of statements, an attempt whose answer was lost may have made some, and this one the others.
+        return plan if tried is None else replace(plan, changes=tried.changes)
 
     try:
         return retry(access, relation, attempt, retries)
@@ -108,7 +123,23 @@ def evolve(
         plan = plan_of(now, decide)
         if not plan.changes:
             return plan
+        made = _made(before, now)
+        if made:
+            raise SchemaCommitError(str(relation), plan.changes, exc.last, made=made) from exc.__cause__
         raise CommitConflictError(str(relation), exc.attempts, exc.last, plan.changes) from exc.__cause__
+
+
+def _made(before: Table | None, now: Table) -> list[str]:
+    """Return what has become of a table's columns since the first attempt, if one can make a part of it."""
+    if before is None or is_atomic(now):
+        return []
+    return [change.text for change in field_changes(before.schema(), now.schema())]
+
+
+def _has_begun(before: Table, now: Table) -> bool:
+    """Tell whether an attempt has ended while it changed the case of a name."""
+    ends = (ends_of_renames(table.schema().as_struct()) for table in (now, before))
+    return not set(next(ends)) <= set(next(ends))
 
 
 def set_docs(
