@@ -1,4 +1,4 @@
-"""A TCP proxy in front of a Thrift server, which cuts connections where a test wants it to."""
+"""A TCP proxy in front of a server, which cuts connections where a test wants it to."""
 
 import re
 import socket
@@ -36,6 +36,8 @@ class Cut:
         times: how often.
         is_finished: for ``FINISHED``, whether the server has finished the statement.
         keeps_client: whether the client's connection is kept instead: it waits, and a test can kill it.
+        loses_answer: for ``FINISHED``, whether the client gets nothing of the answer, however quick it is.
+        after: how many requests with the pattern are handed on first.
         seen: how many requests with the pattern came from clients.
     """
 
@@ -44,6 +46,8 @@ class Cut:
     times: int = 1
     is_finished: Callable[[], bool] = lambda: True
     keeps_client: bool = False
+    loses_answer: bool = False
+    after: int = 0
     seen: int = field(default=0, init=False)
 
 
@@ -90,16 +94,22 @@ class Proxy:
             except OSError:
                 return
             server = socket.create_connection((HOST, self._server_port))
-            threading.Thread(target=self._hand_on_requests, args=(client, server), daemon=True).start()
-            threading.Thread(target=_hand_on, args=(server, client), daemon=True).start()
+            is_deaf = threading.Event()
+            ends = (client, server, is_deaf)
+            threading.Thread(target=self._hand_on_requests, args=ends, daemon=True).start()
+            threading.Thread(target=_hand_on, args=(server, client, is_deaf), daemon=True).start()
 
-    def _hand_on_requests(self, client: socket.socket, server: socket.socket) -> None:
+    def _hand_on_requests(
+        self, client: socket.socket, server: socket.socket, is_deaf: threading.Event
+    ) -> None:
         try:
             while request := client.recv(1 << 16):
                 cut = self._cut_for(request)
                 if cut is None:
                     server.sendall(request)
                     continue
+                if cut.loses_answer:
+                    is_deaf.set()
                 if cut.when in (When.RUNNING, When.FINISHED):
                     server.sendall(request)
                 if cut.when == When.FINISHED:
@@ -125,7 +135,7 @@ class Proxy:
             for cut in self._cuts:
                 if re.search(cut.pattern, text):
                     cut.seen += 1
-                    return cut if cut.seen <= cut.times else None
+                    return cut if cut.after < cut.seen <= cut.after + cut.times else None
         return None
 
 
@@ -146,10 +156,11 @@ def kill_when_sent(folder: Path, cut: Cut, *command: str) -> None:
         process.communicate()
 
 
-def _hand_on(server: socket.socket, client: socket.socket) -> None:
+def _hand_on(server: socket.socket, client: socket.socket, is_deaf: threading.Event) -> None:
     try:
         while answer := server.recv(1 << 16):
-            client.sendall(answer)
+            if not is_deaf.is_set():
+                client.sendall(answer)
     except OSError:
         return
     _close(client)

@@ -20,6 +20,7 @@ LEAST = 10
 # Functions that pass on a text which is made elsewhere.
 PASSED_ON = {
     "catalog_settings.py:error": "its callers have the text",
+    "catalogs.py:check_after": "a text of `lost_answers.py`, which has a row",
     "checks.py:columns_differ": "a text of the macro `sparkevolve__check_columns`",
     "model_config.py:_problems": "the remedy of a kind of setting, as in `Allowed are: …`",
     "refusals.py:no_such_column": "either of two ends, which both have rows",

@@ -1082,6 +1082,39 @@ def test_a_direct_load_that_fails_half_way_says_what_readers_see(run: Run, start
 
 
 @pytest.mark.parametrize("publish", ["branch", "direct"])
+@pytest.mark.parametrize("strategy", ["append", "merge"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Found conflicting files that can contain records matching true: [file:/f]",
+        "Missing required files to delete: file:/f",
+        "Cannot commit: stale table metadata",
+        "Cannot determine whether the commit was successful or not",
+    ],
+)
+def test_after_a_conflict_only_a_load_into_a_branch_is_done_again(
+    run: Run, start: Start, monkeypatch: pytest.MonkeyPatch, text: str, strategy: str, publish: str
+) -> None:
+    """Whoever has committed after all, whose answer was lost, would have its rows twice."""
+    monkeypatch.setattr(retry, "FIRST_WAIT_SECONDS", 0.0)
+    key = {"unique_key": "id"} if strategy == "merge" else {}
+    load = start(ROW, publish=publish, strategy=strategy, **key)
+    first = load.steps
+    last = len(first) - 1
+    if publish == "branch":
+        run.runner.run_step(load, 0)
+    run.spark.answers = [DbtRuntimeError(text)]
+    if publish == "direct":
+        with pytest.raises(DbtRuntimeError):
+            run.runner.run_step(load, last)
+        assert run.spark.sent == first
+        return
+    run.runner.run_step(load, last)
+    assert str(load.branch) not in "".join(first)
+    assert run.spark.sent == [*first, *load.steps]
+
+
+@pytest.mark.parametrize("publish", ["branch", "direct"])
 def test_a_statement_that_misses_a_column_says_that_it_was_dropped(
     run: Run, other: Catalog, start: Start, publish: str
 ) -> None:

@@ -401,6 +401,12 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
         ),
         (messages.is_conflict_in_spark, "[SQLITE_BUSY] The database file is locked (database is locked)"),
         (messages.is_conflict_in_spark, "Metadata location db/t/v1.json\nto write has changed"),
+        (
+            messages.is_conflict_in_spark,
+            "Found conflicting files that can contain records matching true: [f]",
+        ),
+        (messages.is_conflict_in_spark, "Found new conflicting delete files that can apply to records: [f]"),
+        (messages.is_conflict_in_spark, "Missing required files to delete: file:/lake/t/f.parquet"),
         (messages.is_log_unsorted, "[BUG] Expected sorted snapshot log entries."),
         (
             messages.is_commit_unknown,

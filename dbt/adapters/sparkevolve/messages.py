@@ -223,7 +223,9 @@ _CONFLICT = re.compile(
     r"table metadata refresh is required|cannot commit|metadata location .* has changed|commit failed"
     r"|cannot use branch \(does not exist\)|stale table metadata|CommitFailedException"
     r"|failed to update table|CommitStateUnknownException|cannot determine whether the commit was successful"
-    r"|SQLITE_BUSY|database is locked",
+    r"|SQLITE_BUSY|database is locked"
+    # Of a statement that checks whether others have changed what it has read.
+    r"|found (?:new )?conflicting|missing required files to delete",
     re.IGNORECASE | re.DOTALL,
 )
 _SNAPSHOT_GONE = re.compile(

@@ -1,9 +1,11 @@
 """A SQL catalog's database that ends connections, as by KILL or in a fail-over, or refuses what is asked."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
@@ -15,8 +17,9 @@ from sqlalchemy.engine import Connection, Engine
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.spark.connections import SparkEvolveConnectionManager
-from tests.functional.conftest import running_catalog
+from tests.functional.conftest import running_catalog, scenario_of
 from tests.functional.harness import Scenario, SqlRunner, session_runner
+from tests.functional.proxy import Cut, Proxy, When
 from tests.unit.helpers import relation
 
 TABLE = relation("t")
@@ -41,6 +44,9 @@ REFUSING = {
         "SIGNAL SQLSTATE '42000' SET MESSAGE_TEXT = 'not for you'"
     ],
 }
+MERGE = {"incremental_strategy": "merge"}
+# What Java's driver sends to commit to a table `t`: its parameters are those of a prepared statement.
+UPDATE_OF_T = r"(?s)UPDATE iceberg_tables.*\$1.*\x00\x01t\x00"
 ALLOWING = {"postgresql": "DROP TRIGGER refuse_{table} ON {table}", "mysql": "DROP TRIGGER refuse_{table}"}
 
 
@@ -196,6 +202,76 @@ def test_connections_that_are_ended_before_each_statement_are_opened_again(
     assert scenario.schemas() == 2
     assert scenario.tables() == ["t"]
     assert sum(map(bool, ended)) > 10
+
+
+def a_moment_later() -> bool:
+    time.sleep(0.5)
+    return True
+
+
+@pytest.mark.parametrize("publish", ["direct", "branch"])
+def test_a_commit_whose_answer_spark_never_gets_leaves_a_table_that_can_be_read(
+    properties: dict[str, str],
+    method: str,
+    profile_target: dict[str, Any],
+    tmp_path: Path,
+    publish: str,
+) -> None:
+    """Iceberg sends it again, takes the one that was made for another writer's, and deletes files of it."""
+    if method != "session" or not properties["uri"].startswith("postgresql"):
+        pytest.skip("the statement is known by PostgreSQL's protocol, in a session of our own")
+    port = create_engine(properties["uri"]).url.port
+    assert port is not None
+    # It reads the list of each snapshot, as `remove_orphan_files` does.
+    all_manifests = "select count(*) from {}.all_manifests"
+    with Proxy(port) as proxy:
+        # So the driver sends the text of a statement each time.
+        direct = {**properties, "jdbc.prepareThreshold": "0"}
+        through = {**direct, "uri": properties["uri"].replace(f":{port}/", f":{proxy.port}/")}
+        for scenario in scenario_of(through, profile_target, tmp_path):
+            scenario.model("select 1 as id, 'a' as v union all select 3, 'a'", publish=publish, **MERGE)
+            scenario.run()
+            scenario.model("select 3 as id, 'b' as v union all select 4, 'b'", publish=publish, **MERGE)
+            before = scenario.table().metadata.current_snapshot_id
+            # The first one makes the branch. What the proxy has sent is done well before it goes on.
+            cut = Cut(UPDATE_OF_T, When.FINISHED, is_finished=a_moment_later, loses_answer=True)
+            cut.after = 0 if publish == "direct" else 1
+            proxy.cut(cut)
+            if publish == "branch":
+                scenario.run()
+            else:
+                run = scenario.fail()
+                assert "Found conflicting files" in run.message
+                assert (
+                    f"which nobody could read any more. {scenario.relation()} has been put back to the "
+                    f"snapshot before it, {before}: it has none of the changes of this statement. Run again."
+                ) in run.message
+                assert "Nobody has told" not in run.message
+                assert scenario.table().metadata.current_snapshot_id == before
+                assert scenario.rows() == [(1, "a"), (3, "a")]
+                # The snapshot without a list is no longer among those whose lists are read.
+                listed = scenario.table().inspect.all_manifests().num_rows
+                assert scenario.sql(all_manifests.format(scenario.relation())) == [(listed,)]
+                scenario.run()
+            assert scenario.rows() == [(1, "a"), (3, "b"), (4, "b")]
+            assert cut.seen > cut.after + cut.times
+            assert proxy.failures == []
+            proxy.cut()
+            if publish == "direct":
+                # What puts it back by hand, where nobody else does.
+                last = scenario.table().metadata.current_snapshot()
+                assert last is not None
+                Path(urlsplit(last.manifest_list).path).unlink()
+                found = scenario.sql(
+                    f"select parent_id from {scenario.relation()}.snapshots as s "
+                    f"join {scenario.relation()}.refs as r using (snapshot_id) where r.name = 'main'"
+                )
+                assert found == [(before,)]
+                scenario.sql(f"call lake.system.set_current_snapshot('{scenario.schema}.t', {before})")
+                assert scenario.rows() == [(1, "a"), (3, "a")]
+                assert scenario.sql(f"select count(*) from {scenario.relation()}") == [(2,)]
+                with pytest.raises(Exception, match=Path(last.manifest_list).name):
+                    scenario.sql(all_manifests.format(scenario.relation()))
 
 
 def test_what_a_database_refuses_spark_names_its_catalog(

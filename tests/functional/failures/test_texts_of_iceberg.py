@@ -27,6 +27,18 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
     ),
     ("rest/ErrorHandlers$CommitErrorHandler", "Commit failed: %s", messages.is_conflict_in_spark),
     ("spark/source/SparkTable", "Cannot use branch (does not exist): %s", messages.is_conflict_in_spark),
+    (
+        "MergingSnapshotProducer",
+        "Found conflicting files that can contain records matching %s: %s",
+        messages.is_conflict_in_spark,
+    ),
+    (
+        "MergingSnapshotProducer",
+        "Found new conflicting delete files that can apply to records matching %s: %s",
+        messages.is_conflict_in_spark,
+    ),
+    ("MergingSnapshotProducer", "Cannot commit, missing data files: %s", messages.is_conflict_in_spark),
+    ("ManifestFilterManager", "Missing required files to delete: %s", messages.is_conflict_in_spark),
     ("TableMetadata$Builder", "Cannot set %s to unknown snapshot: %s", messages.is_snapshot_gone),
     ("SnapshotScan", "Cannot find snapshot with ID %s", messages.is_snapshot_gone),
     (

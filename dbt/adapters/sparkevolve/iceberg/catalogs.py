@@ -9,6 +9,7 @@ from dbt.adapters.sparkevolve.iceberg.access import UnstatedAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.lost_answers import put_back
 from dbt.adapters.sparkevolve.iceberg.newer_format import CommitsInSpark
 from dbt.adapters.sparkevolve.messages import (
     catalog_of_what_is_missing,
@@ -135,6 +136,9 @@ class Catalogs:
                 # It may not have answered.
                 raise StatementError(text, error.statement, is_fate_unknown=error.is_fate_unknown) from error
         for name in named:
+            told = put_back(self._stated[name].access, error.msg, sql)
+            if told:
+                raise StatementError(f"{error.msg}\n{told}", error.statement) from error
             holders = self._stated[name].access.holders_of_lock(error.msg)
             if holders:
                 text = f"{error.msg}\n{holders}."

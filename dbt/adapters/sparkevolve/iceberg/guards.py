@@ -178,12 +178,14 @@ def with_time(before: TableMetadata, after: TableMetadata, seen_ms: int) -> Tabl
         seen_ms: a time that another writer's clock has passed, in milliseconds since the epoch.
     """
     time_ms = max(newest_ms(before) + 1, seen_ms)
-    known = len(before.snapshot_log)
-    added = [
-        SnapshotLogEntry.model_validate({"snapshot-id": entry.snapshot_id, "timestamp-ms": time_ms})
-        for entry in after.snapshot_log[known:]
+    # Entries may have gone, those of a snapshot that has been removed.
+    known = {(entry.snapshot_id, entry.timestamp_ms) for entry in before.snapshot_log}
+    log = [
+        entry
+        if (entry.snapshot_id, entry.timestamp_ms) in known
+        else SnapshotLogEntry.model_validate({"snapshot-id": entry.snapshot_id, "timestamp-ms": time_ms})
+        for entry in after.snapshot_log
     ]
-    log = [*after.snapshot_log[:known], *added]
     return after.model_copy(update={"last_updated_ms": time_ms, "snapshot_log": log})
 
 
