@@ -533,6 +533,7 @@
         'branch': sparkevolve.branch_name(attempt), 'is_last': run.loads > settings.commit_retries,
         'deleted': none
       } %}
+      {% do sparkevolve.refuse_staged(target, staged, sparkevolve.unreadable_predicates(load), run.changed) %}
       {# Warnings may be errors: they come before the table is changed. #}
       {% set differences = sparkevolve.begun_warnings(table.fields) + sparkevolve.differences(table, settings)
         if attempt == 0 else [] %}

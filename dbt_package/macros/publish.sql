@@ -171,12 +171,12 @@
     {% do return('') %}
   {% endif %}
   {% set rows = 'SELECT\n  ' ~ sparkevolve.select_items(columns) ~ '\nFROM ' ~ staged ~ ' AS DBT_INTERNAL_SOURCE' %}
-  {% if sparkevolve.explained_error(rows, settings.audits) == '' %}
+  {% if sparkevolve.audits_error(rows, settings.audits) == '' %}
     {% do return('') %}
   {% endif %}
   {% set lines = [] %}
   {% for audit in settings.audits %}
-    {% set error = sparkevolve.explained_error(rows, [audit]) %}
+    {% set error = sparkevolve.audits_error(rows, [audit]) %}
     {% if error %}
       {% do lines.append('  * ' ~ audit ~ ': ' ~ error) %}
     {% endif %}
@@ -191,12 +191,57 @@
 
 
 {# What Spark says of a query of audits that it cannot plan; empty if it can. #}
-{% macro explained_error(rows, audits) %}
+{% macro audits_error(rows, audits) %}
+  {% do return(sparkevolve.explained_error('an audit', sparkevolve.count_violations(rows, audits))) %}
+{% endmacro %}
+
+
+{# Refuse `incremental_predicates` that Spark cannot read over the columns that the table is to have, before these are
+   changed. Without a change the statement that reads them says it, and nothing was written by then. #}
+{% macro unreadable_predicates(load) %}
+  {% set settings, texts, refusals = load.settings, [], [] %}
+  {% set changes = load.plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
+  {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
+  {% for text in limits if changes and sparkevolve.is_loaded(load) %}
+    {# Iceberg's own columns of a table, such as `_file`, are not in a query of it. #}
+    {% set own = [] %}
+    {% for mention in sparkevolve.mentions(text) if mention.path[0] in sparkevolve.reserved_names() %}
+      {% do own.append(mention) %}
+    {% endfor %}
+    {% if not own %}
+      {% do texts.append(text) %}
+    {% endif %}
+  {% endfor %}
+  {% if texts and sparkevolve.predicates_error(load, texts) and not sparkevolve.predicates_error(load, ['true']) %}
+    {% for text in texts %}
+      {% set error = sparkevolve.predicates_error(load, [text]) %}
+      {% if error %}
+        {% do refusals.append(sparkevolve.refuse_unreadable_text('incremental_predicates', text, error)) %}
+      {% endif %}
+    {% endfor %}
+  {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# What Spark says of predicates, read as a load reads them: in a MERGE they may name the batch too. #}
+{% macro predicates_error(load, texts) %}
+  {% set source = ', ' ~ load.staged ~ ' AS DBT_INTERNAL_SOURCE' if load.settings.strategy == 'merge' else '' %}
+  {% do return(sparkevolve.explained_error(
+    'a predicate',
+    'SELECT 1 AS found\nFROM (\nSELECT\n  ' ~ sparkevolve.select_items(load.plan.columns) ~ '\nFROM ' ~ load.staged
+    ~ ' AS DBT_INTERNAL_SOURCE\n) AS DBT_INTERNAL_DEST' ~ source ~ '\nWHERE '
+    ~ sparkevolve.enclosed_all(texts) | join('\n  AND ')
+  )) %}
+{% endmacro %}
+
+
+{# What Spark says of a query that it cannot plan; empty if it can. `what` of the model is in it, for whoever reads the log. #}
+{% macro explained_error(what, query) %}
   {# Each line of the answer is a row. #}
   {% set lines = [] %}
   {% for row in sparkevolve.rows(
-    'explain /* If this fails, an audit of ' ~ model.unique_id ~ ' is no SQL condition. */ '
-    ~ sparkevolve.count_violations(rows, audits)
+    'explain /* If this fails, ' ~ what ~ ' of ' ~ model.unique_id ~ ' is no SQL condition. */ ' ~ query
   ) %}
     {% do lines.append(row[0]) %}
   {% endfor %}

@@ -59,6 +59,14 @@
 {% endmacro %}
 
 
+{% macro refuse_unreadable_text(setting, text, reason) %}
+  {% do return(
+    "Spark cannot evaluate one of the model's `" ~ setting ~ '` (' ~ text | trim ~ ') over the columns that the table is to '
+    ~ 'have. Mend it. Spark says: ' ~ reason
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_path_taken(path, obstacles) %}
   {% set first = sparkevolve.first_obstacle(obstacles) %}
   {% do return(

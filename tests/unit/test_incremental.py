@@ -120,7 +120,7 @@ class Session:
 
     def columns_of(self, sql: str) -> Any:
         self.sent.append(sql)
-        return self.answers.pop(0)
+        return self.answers.pop(0) if self.answers else ((), None)
 
     def reconnect(self) -> None:
         self.sent.append("-- reconnect")

@@ -275,6 +275,26 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
         "Give it a name in the model."
     ) in message
     scenario.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
+    # Nor is one added where Spark cannot read them, or an audit.
+    for name, config in models.items():
+        limits = {"incremental_predicates": ["DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"]}
+        audits = {"audits": ["id > 0", "dai > 0"]} if name != "direct" else {}
+        scenario.model(f"{old}, 1 as fresh", name, **config, **limits, **audits)
+    message = scenario.dbt("run", *WINDOW).log
+    for name in models:
+        told = message.partition(
+            f"The batch cannot be loaded into {scenario.relation(name)}, and nothing was written to it:\n"
+        )[2].split("  * ")
+        text = "over the columns that the table is to have. Mend it. Spark says: "
+        setting = "Spark cannot evaluate one of the model's `incremental_predicates`"
+        assert told[1].startswith(f"{setting} (DBT_INTERNAL_DEST.dai is not null) {text}"), name
+        assert "`DBT_INTERNAL_DEST`.`dai` cannot be resolved" in told[1], name
+        if name != "direct":
+            assert told[2].startswith(
+                f"Spark cannot evaluate one of the model's `audits` (dai > 0) {text}"
+            ), name
+            assert "`dai` cannot be resolved" in told[2], name
+        assert scenario.state(name) == before[name], name
     # What holds for NULL too, or has the name for something else, lets the batch in; each row is there once.
     load(incremental_predicates=[FOR_BOTH, "'day' <> '' -- day"])
     scenario.run(*WINDOW)

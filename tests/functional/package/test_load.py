@@ -265,6 +265,21 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
         "it a name in the model."
     ) in log
     project.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
+    # Nor is one added where Spark cannot read them.
+    for name, config in models.items():
+        limits = {"incremental_predicates": ["DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"]}
+        project.model(row.format("'2024-01-02'", "'a'") + ", 1 as fresh", name, **ADDS, **config, **limits)
+    log = project.dbt("run", "--select", *models).log
+    for name in models:
+        told = log.partition(
+            f"cannot be loaded into {project.relation(name)}, and nothing was written to it:"
+        )[2]
+        assert told.split("  * ")[1].startswith(
+            "Spark cannot evaluate one of the model's `incremental_predicates` (DBT_INTERNAL_DEST.dai is not "
+            "null) over the columns that the table is to have. Mend it. Spark says: "
+        ), name
+        assert "`DBT_INTERNAL_DEST`.`dai` cannot be resolved" in told.split("  * ")[1], name
+        assert project.state(name) == before[name], name
     load(f"{late} or DBT_INTERNAL_DEST.day is null -- 'day'")
     project.run("--select", *models)
     for name in models:

@@ -190,6 +190,16 @@ def renamed_in_text(path: Path, new_name: str, setting: str, text: str) -> Refus
     )
 
 
+def unreadable_text(setting: str, text: str, reason: str) -> Refusal:
+    """Spark cannot read a text of SQL over the columns that the table is to have."""
+    return Refusal(
+        columns=(),
+        reason=f"Spark cannot evaluate one of the model's `{setting}` ({text.strip()}) over the columns that "
+        "the table is to have.",
+        remedy=f"Mend it. Spark says: {reason}",
+    )
+
+
 def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> Refusal:
     """Partitions are to be overwritten, and the table's are others than the model's: other rows would go."""
     wanted, has = (", ".join(map(str, parts)) or "nothing" for parts in (configured, actual))

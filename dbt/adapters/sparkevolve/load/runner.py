@@ -52,6 +52,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
+from dbt.adapters.sparkevolve.load.planned_texts import unreadable_texts
 from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.refresh_notes import RefreshNotes, forgotten
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
@@ -59,7 +60,7 @@ from dbt.adapters.sparkevolve.load.replay import Replay, Replayed
 from dbt.adapters.sparkevolve.load.results import Response
 from dbt.adapters.sparkevolve.load.shared import SharedByThreads
 from dbt.adapters.sparkevolve.load.steps import Steps
-from dbt.adapters.sparkevolve.load.strategies import refused_overwrite
+from dbt.adapters.sparkevolve.load.strategies import is_loaded, refused_overwrite
 from dbt.adapters.sparkevolve.operations import NamedNode
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -228,6 +229,10 @@ class LoadRunner:
             return load
 
         def check(plan: EvolutionPlan) -> None:
+            if is_loaded(batch, settings):
+                unreadable = unreadable_texts(self._spark, str(staged), plan, settings)
+                if unreadable:
+                    raise EvolutionRefusedError(str(target), unreadable, changed=self._node.changed)
             if unique_id and are_errors():
                 found = load_of(plan).warnings(unique_id, graph or {})
                 node = (graph or {}).get("nodes", {}).get(unique_id, {}) if column_docs else {}

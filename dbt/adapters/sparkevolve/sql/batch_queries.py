@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from dbt.adapters.sparkevolve.evolution.names import quote
-from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, Key
+from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
+from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, Key, enclosed
 
 
 def count_nulls(staged: str, names: Sequence[str]) -> str:
@@ -22,3 +23,29 @@ def repeated_keys(staged: str, key: Key, limit: int) -> str:
         f"SELECT {shown}, count(*)\nFROM (SELECT {items} FROM {staged} AS {SOURCE_ALIAS}) AS {SOURCE_ALIAS}\n"
         f"GROUP BY {', '.join(names)}\nHAVING count(*) > 1\nORDER BY {shown}\nLIMIT {limit}"
     )
+
+
+def planned_rows(staged: str, columns: Sequence[ProjectedColumn]) -> str:
+    """Return the query of a staged batch's rows as the table will have them.
+
+    Args:
+        staged: the rendered name of the staged batch.
+        columns: all columns of the table after the evolution.
+    """
+    items = ",\n  ".join(f"{column.render(SOURCE_ALIAS)} AS {quote(column.name)}" for column in columns)
+    return f"SELECT\n  {items}\nFROM {staged} AS {SOURCE_ALIAS}"
+
+
+def limited_rows(rows: str, staged: str, predicates: Sequence[str], *, with_source: bool) -> str:
+    """Return a query in which `incremental_predicates` are read as a load reads them.
+
+    Args:
+        rows: a query of rows with the columns of the table.
+        staged: the rendered name of the staged batch.
+        predicates: one or more of them.
+        with_source: whether they may name columns of the batch too.
+    """
+    # Not in a join's condition, where Spark allows fewer subqueries than in that of a MERGE.
+    source = f", {staged} AS {SOURCE_ALIAS}" if with_source else ""
+    conditions = "\n  AND ".join(map(enclosed, predicates))
+    return f"SELECT 1 AS found\nFROM (\n{rows}\n) AS {TARGET_ALIAS}{source}\nWHERE {conditions}"

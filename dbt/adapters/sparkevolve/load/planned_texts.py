@@ -1,0 +1,79 @@
+"""Whether Spark can read what users have written of columns, as a schema change leaves them."""
+
+from collections.abc import Callable, Sequence
+
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+
+from dbt.adapters.sparkevolve.errors import may_be_of_expression
+from dbt.adapters.sparkevolve.evolution import refusals
+from dbt.adapters.sparkevolve.evolution.changes import SetDoc, SetProperty
+from dbt.adapters.sparkevolve.evolution.names import is_reserved
+from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.messages import short_message
+from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.spark.interface import Spark
+from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, spark_types
+from dbt.adapters.sparkevolve.sql.mentions import mentions
+
+logger = AdapterLogger("SparkEvolve")
+
+
+def unreadable_texts(
+    spark: Spark, staged: str, plan: EvolutionPlan, settings: IncrementalSettings
+) -> list[Refusal]:
+    """Refuse the conditions of a model that Spark cannot read, before the schema is changed for a batch.
+
+    Without a change of the schema nothing is asked: the statement that reads a condition says what is wrong
+    with it, and nothing was written by then.
+
+    Args:
+        spark: where to ask.
+        staged: the rendered name of the staged batch.
+        plan: what is to be done for the batch.
+        settings: the model's. Of its audits those of single rows have been evaluated by now.
+    """
+    if all(isinstance(change, SetDoc | SetProperty) for change in plan.changes):
+        return []
+    rows = batch_queries.planned_rows(staged, plan.columns)
+    merges = settings.strategy == Strategy.MERGE
+    replaces = merges or settings.strategy in (Strategy.DELETE_INSERT, Strategy.MICROBATCH)
+    # Iceberg's own columns of a table, such as `_file`, are not in a query of it.
+    limits = [text for text in (settings.limits if replaces else ()) if not _names_metadata(text)]
+    found = _unreadable(
+        "incremental_predicates",
+        limits,
+        spark,
+        lambda some: batch_queries.limited_rows(rows, staged, some, with_source=merges),
+    )
+    return found + _unreadable(
+        "audits", settings.audits, spark, lambda some: audit_queries.count_violations(rows, some)
+    )
+
+
+def _unreadable(
+    setting: str, texts: Sequence[str], spark: Spark, query: Callable[[Sequence[str]], str]
+) -> list[Refusal]:
+    if not texts or _problem(spark, query(texts)) is None:
+        return []
+    if _problem(spark, query(["true"])) is not None:
+        logger.debug(f"Whether Spark can read the model's `{setting}` cannot be told before they are used")
+        return []
+    problems = ((text, _problem(spark, query([text]))) for text in texts)
+    return [refusals.unreadable_text(setting, text, why) for text, why in problems if why is not None]
+
+
+def _problem(spark: Spark, query: str) -> str | None:
+    """Return what Spark says of a query that it cannot analyse; None if it can."""
+    try:
+        spark.columns_of(spark_types.no_rows(query))
+    except DbtRuntimeError as exc:
+        if not may_be_of_expression(exc):
+            raise
+        return short_message(str(exc.msg))
+    return None
+
+
+def _names_metadata(text: str) -> bool:
+    return any(is_reserved(name) for mention in mentions(text) for name in mention.path[:1])
