@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.history import (
     earlier_meanings,
     former_fields,
     former_names,
+    names_of_others,
     past_of,
     schema_changes,
     taken_names,
@@ -330,3 +331,19 @@ def test_what_names_have_meant_before(
 def test_former_names_tell_a_column(schemas: list[tuple[NestedField, ...]], found: list[FormerName]) -> None:
     known = [Schema(*fields, schema_id=number) for number, fields in enumerate(schemas)]
     assert former_names(known, known[-1]) == found
+
+
+def test_a_field_that_has_the_name_of_another_one_is_told() -> None:
+    def ids(*schemas: tuple[NestedField, ...]) -> dict[int, tuple[str, ...]]:
+        all_ = [Schema(*fields, schema_id=n) for n, fields in enumerate(schemas)]
+        return names_of_others(all_, all_[-1])
+
+    v, other = f(1, "v", STRING), f(2, "n", INT)
+    assert ids((v, other)) == {}
+    assert ids((v,), (f(1, "v_old", STRING), f(2, "V", INT))) == {2: ("v_old",)}
+    # A field that was there by then has its values; one that is gone has left nothing to be read.
+    assert ids((v, other), (f(1, "v_old", STRING), f(2, "v", INT))) == {}
+    assert ids((v,), (other,), (f(3, "v", INT),)) == {}
+    inner = StructType(f(2, "v", STRING))
+    later = StructType(f(2, "v_old", STRING), f(3, "v", INT))
+    assert ids((f(1, "s", inner),), (f(1, "r", later),)) == {3: ("r", "v_old")}

@@ -261,3 +261,24 @@ def test_a_value_that_names_a_renamed_column_fills_each_row_once(scenario: Scena
     assert f"Backfill of `total` in {scenario.relation()} goes on after 1 batch (2 rows)" in log
     # The row with a key beyond the last one came later.
     assert values(scenario, "total") == {0: 0, 1: 20, 2: 40, 3: 60, 4: 80, 5: 100, 7: 7}
+
+
+def test_a_name_that_older_rows_have_for_another_column_is_told_of(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, '5' as v, cast(null as int) as n")
+    scenario.run()
+    sql = "select 2 as id, 5 as v, cast(null as int) as n"
+    scenario.model(sql, column_renames={"v": "v_old"})
+    scenario.run()
+    n = {"column": "n", "value": "id * 10"}
+    told = f"SparkEvolve adapter: {scenario.relation()}: `"
+    had = "`v`, a name that `v_old` had before: in rows from then it is NULL unless they were filled since"
+    run = backfill(scenario, **n, where="v > 1", batch_by="v", plan_only=True)
+    assert run.warnings == [
+        f"{told}where` (v > 1) names {had}, so that `where` may leave them out.",
+        f"{told}batch_by` names {had}, so that they are all in one batch.",
+    ]
+    # Each of these is written with that in mind, or names neither.
+    for where in ("v > 1 or v is null", "coalesce(v, v_old) = 5", "id > 0"):
+        assert backfill(scenario, **n, where=where, plan_only=True).warnings == []
+    filled(scenario, **n, where="v > 1")
+    assert values(scenario, "n") == {1: None, 2: 20}

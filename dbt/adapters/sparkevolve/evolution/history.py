@@ -294,6 +294,29 @@ def former_names(schemas: Iterable[Schema], current: Schema) -> list[FormerName]
     return found
 
 
+def names_of_others(schemas: Collection[Schema], current: Schema) -> dict[int, Path]:
+    """Return the fields that rows may be without since another one had their name when these were written.
+
+    Not a field that was there by then under another name: that has its values in these rows.
+
+    Args:
+        schemas: all that the table has had.
+        current: the one that it has.
+
+    Returns:
+        By the field's id, the path that the other one has now.
+    """
+    paths = {f.field_id: path for path, f in fields_within(current.as_struct())}
+    ids = {schema.schema_id: {n for n, _ in _fields(schema)} for schema in schemas}
+    here = {place: next(iter(by_id)) for place, by_id in fields_named([current]).items()}
+    found = {}
+    for former in former_names(schemas, current):
+        now = here.get((former.parent, former.name))
+        if now is not None and any(now not in ids[n] for n in former.schema_ids):
+            found[now] = paths[former.field_id]
+    return found
+
+
 def fields_named(schemas: Iterable[Schema]) -> dict[tuple[int | None, str], dict[int, set[int]]]:
     """Return the fields that had a name: their ids, and those of the schemas.
 

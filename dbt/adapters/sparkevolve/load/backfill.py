@@ -89,6 +89,7 @@ class Backfill:
         self._batching = self._batches_of(table)
         checks.texts()
         self._convert = checks.conversion(self._column)
+        checks.names(table, [int(n) for n in self._batching.identities] if given.batch_by else [])
         self._request = Request(
             path_text(self._column.path),
             given.value,

@@ -1,11 +1,15 @@
 """What is checked of a backfill before anything is written: its table, its texts, its value's type."""
 
+from collections.abc import Sequence
+
 from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import OperationError, may_be_of_expression
-from dbt.adapters.sparkevolve.evolution.names import path_text
+from dbt.adapters.sparkevolve.evolution.history import names_of_others
+from dbt.adapters.sparkevolve.evolution.names import fold, named_by_sql, path_text
+from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
-from dbt.adapters.sparkevolve.evolution.types import type_text
+from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.queries import type_of_value
@@ -14,6 +18,8 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import backfill as sql
 from dbt.adapters.sparkevolve.sql import branch_statements, spark_types, splitting
+from dbt.adapters.sparkevolve.sql.mentions import mentions
+from dbt.adapters.sparkevolve.warning import warn
 
 
 class BackfillChecks:
@@ -55,6 +61,34 @@ class BackfillChecks:
             self._analyse("where", sql.rows_query(str(self._target), given.where))
         # As a condition, since an aggregate or a window function is refused there.
         self._analyse("value", sql.rows_query(str(self._target), f"({given.value}\n) IS NULL"))
+
+    def names(self, table: LoadedTable, batched_by: Sequence[int]) -> None:
+        """Warn of columns in a user's texts that older rows are without: another one had the name by then.
+
+        Args:
+            table: the table.
+            batched_by: the ids of the columns that ``batch_by`` names.
+        """
+        schema = table.schema()
+        others = names_of_others(table.metadata.schemas, schema)
+        condition = Condition(self._given.where, mentions(self._given.where)) if others else None
+        for path, f in fields_within(schema.as_struct()):
+            if f.field_id not in others or condition is None:
+                continue
+            other = others[f.field_id]
+            has_default = f.initial_default is not None
+            value = "its default" if has_default else "NULL"
+            uses = []
+            named = named_by_sql(path)
+            if condition.needs(named, fold(other[-1]), is_null=not has_default and len(named) == len(path)):
+                uses.append((f"where` ({condition.text.strip()}) names", "`where` may leave them out"))
+            if f.field_id in batched_by:
+                uses.append(("batch_by` names", "they are all in one batch"))
+            for use, effect in uses:
+                warn(
+                    f"{self._target}: `{use} {path_text(path)}, a name that {path_text(other)} had before: "
+                    f"in rows from then it is {value} unless they were filled since, so that {effect}."
+                )
 
     def _analyse(self, argument: str, query: str) -> None:
         try:
