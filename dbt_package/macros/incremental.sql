@@ -371,7 +371,7 @@
     {% for field in query.fields %}
       {% do columns.append({'name': field.name, 'source': field.name, 'projection': {'kind': 'keep'}}) %}
     {% endfor %}
-    {% do sparkevolve.check_audits_can_be_asked(target, staged, columns, settings) %}
+    {% do sparkevolve.check_audits_can_be_asked(target, staged, columns, settings.audits) %}
     {% do sparkevolve.check_audits({
       'target': target | string, 'staged': staged | string, 'settings': settings, 'on_branch': false,
       'plan': {'unique_key': settings.unique_key, 'columns': columns}

@@ -525,7 +525,8 @@
       {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
       {% do sparkevolve.refuse_staged(target, staged, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
       {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
-      {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, settings, run.changed) %}
+      {% set audits = sparkevolve.texts_to_ask(settings.audits, plan) %}
+      {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, audits, run.changed) %}
       {% set run.loads = run.loads + 1 %}
       {% set load = {
         'target': target | string, 'staged': staged | string, 'table': table, 'plan': plan, 'batch': batch,

@@ -5,7 +5,7 @@
 {# Each place in which a condition names a column of the table, or a field in one: its folded `path`, what is `asked` of it,
    `null` or `not null`, where the text asks only whether it is, and `or_null`, the columns and fields of which any that is
    NULL makes true what this stands in, and all that is said there: `… OR x IS NULL`. It `is_of_table` where it can be
-   nothing else, as a bare name in a text with a query can. What stands behind the alias of the batch is none, nor
+   nothing else, unlike a bare name in a text with a query, or one that may be a word of SQL. What stands behind the alias of the batch is none, nor
    are strings, comments, functions, types and the units of intervals. A name without an alias counts as one of the table; an
    index ends the path. #}
 {% macro mentions(sql) %}
@@ -37,9 +37,11 @@
     {% endif %}
   {% endfor %}
   {% do sparkevolve.find_alternatives(parts, found) %}
-  {% set is_alone = not sparkevolve.has_query(parts[2:-4]) %}
+  {% set read = parts[2:-4] %}
+  {% set is_alone = not sparkevolve.has_query(read) and not sparkevolve.has_parameters(read) %}
   {% for mention in found %}
-    {% do mention.update({'is_of_table': mention.is_qualified or is_alone}) %}
+    {% set may_be_word = sparkevolve.may_be_sql_word(parts, mention.start, mention.end) %}
+    {% do mention.update({'is_of_table': mention.is_qualified or (is_alone and not may_be_word)}) %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}
@@ -57,6 +59,30 @@
     {% set read.before = part[1] %}
   {% endfor %}
   {% do return(read.found) %}
+{% endmacro %}
+
+
+{# Whether there is a function in a text whose parameters have names: `x -> x > 1`. #}
+{% macro has_parameters(parts) %}
+  {% set read = namespace(before='', found=false) %}
+  {% for part in parts %}
+    {% if read.before == '-' and part[1] == '>' %}
+      {% set read.found = true %}
+    {% endif %}
+    {% set read.before = part[1] %}
+  {% endfor %}
+  {% do return(read.found) %}
+{% endmacro %}
+
+
+{# Whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`). #}
+{% macro may_be_sql_word(parts, start, end) %}
+  {% set words = [
+    'all', 'and', 'any', 'between', 'case', 'cast', 'distinct', 'div', 'else', 'end', 'escape', 'exists', 'false', 'ilike',
+    'in', 'interval', 'is', 'like', 'not', 'null', 'or', 'regexp', 'rlike', 'some', 'then', 'true', 'when'
+  ] %}
+  {% set is_in_type = parts[end][1] == ':' and parts[end + 1][1] != ':' %}
+  {% do return(is_in_type or parts[start][1] | lower in words) %}
 {% endmacro %}
 
 

@@ -166,16 +166,16 @@
 
 {# Refuse audits that cannot be evaluated, before anything is changed: EXPLAIN answers with an error of Spark's where a
    query would end the run, but for what is no SQL at all. #}
-{% macro check_audits_can_be_asked(target, staged, columns, settings, changed=[]) %}
-  {% if not settings.audits %}
+{% macro check_audits_can_be_asked(target, staged, columns, audits, changed=[]) %}
+  {% if not audits %}
     {% do return('') %}
   {% endif %}
   {% set rows = 'SELECT\n  ' ~ sparkevolve.select_items(columns) ~ '\nFROM ' ~ staged ~ ' AS DBT_INTERNAL_SOURCE' %}
-  {% if sparkevolve.audits_error(rows, settings.audits) == '' %}
+  {% if sparkevolve.audits_error(rows, audits) == '' %}
     {% do return('') %}
   {% endif %}
   {% set lines = [] %}
-  {% for audit in settings.audits %}
+  {% for audit in audits %}
     {% set error = sparkevolve.audits_error(rows, [audit]) %}
     {% if error %}
       {% do lines.append('  * ' ~ audit ~ ': ' ~ error) %}
@@ -202,7 +202,7 @@
   {% set settings, texts, refusals = load.settings, [], [] %}
   {% set changes = load.plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
-  {% for text in limits if changes and sparkevolve.is_loaded(load) %}
+  {% for text in sparkevolve.texts_to_ask(limits, load.plan) if changes and sparkevolve.is_loaded(load) %}
     {# Iceberg's own columns of a table, such as `_file`, are not in a query of it. #}
     {% set own = [] %}
     {% for mention in sparkevolve.mentions(text) if mention.path[0] in sparkevolve.reserved_names() %}
@@ -221,6 +221,18 @@
     {% endfor %}
   {% endif %}
   {% do return(refusals) %}
+{% endmacro %}
+
+
+{# Those texts of which Spark can be asked before columns are changed: what has a query in it may read the table itself, which
+   has the old ones yet. #}
+{% macro texts_to_ask(texts, plan) %}
+  {% set changes = plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
+  {% set found = [] %}
+  {% for text in texts if not (changes and sparkevolve.has_query(sparkevolve.sql_tokens(text))) %}
+    {% do found.append(text) %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 

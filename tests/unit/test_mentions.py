@@ -63,6 +63,25 @@ def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) 
     assert by_package(sql) == by_adapter(sql)
 
 
+@pytest.mark.parametrize(
+    ("sql", "certain"),
+    [
+        ("case when x > 1 then y end > 2", "x y"),
+        ("case when `end` > DBT_INTERNAL_DEST.interval then 1 end", "end interval"),
+        ("x > y - interval 3 days", "x y"),
+        # Parameters, and names in types.
+        ("forall(x, y -> y <> '') and DBT_INTERNAL_DEST.z > 1", "z"),
+        ("y - 1 > x", "y x"),
+        ("cast(x as struct<y:int, z:int>).y > z::int", "x z"),
+        ("x in (select y from t) and DBT_INTERNAL_DEST.z > 1", "z"),
+    ],
+)
+def test_what_can_be_nothing_but_a_column_is_told(sql: str, certain: str) -> None:
+    found = [path[-1] for path, _, _, is_certain in by_adapter(sql) if is_certain]
+    assert [name for name in found if name not in ("as", "int", "days")] == certain.split()
+    assert by_package(sql) == by_adapter(sql)
+
+
 def test_what_is_asked_of_null_is_told() -> None:
     sql = "a is null or b IS NOT NULL or isnull(c) or isnotnull(`d`) or e = 1 or f is not distinct from 1"
     asked = {path[0]: what for path, what, *_ in by_adapter(sql)}
@@ -120,7 +139,7 @@ PARTS = (
     *("a", "`b``c`", "DBT_INTERNAL_DEST", "DBT_INTERNAL_SOURCE", "é", "1"),
     *[*".()[],:;= \n\r'\"`\\"],
     *("'s'", '"d"', "r'\\'", "-- x\n", "--\\\n", "/*", "*/", "/*+"),
-    *("is", "not", "null", "as", "to", "extract", "from", "dateadd", "isnull", "interval"),
+    *("is", "not", "null", "as", "to", "extract", "from", "dateadd", "isnull", "interval", "->"),
     *(" or ", " and ", " between ", " case ", " end ", " a is null ", "(", ")", "select "),
 )
 

@@ -225,7 +225,7 @@ _CONFLICT = re.compile(
     r"|failed to update table|CommitStateUnknownException|cannot determine whether the commit was successful"
     r"|SQLITE_BUSY|database is locked"
     # Of a statement that checks whether others have changed what it has read.
-    r"|found (?:new )?conflicting|missing required files to delete",
+    r"|found (?:new )?conflicting (?:delete |deleted )?files|missing required files to delete",
     re.IGNORECASE | re.DOTALL,
 )
 _SNAPSHOT_GONE = re.compile(
@@ -519,7 +519,8 @@ def outage(exc: BaseException) -> str | None:
 def asked_to_wait(exc: BaseException) -> float:
     """Return for how many seconds a catalog has asked to be left alone (``Retry-After``); 0 if it has not."""
     for part in _chain(exc):
-        said = str(getattr(getattr(part, "response", None), "headers", {}).get("Retry-After", "")).strip()
+        headers = getattr(getattr(part, "response", None), "headers", None) or {}
+        said = str(headers.get("Retry-After", "")).strip()
         if said.isdecimal():
             return float(said)
         if said:

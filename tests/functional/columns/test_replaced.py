@@ -318,6 +318,23 @@ def test_predicates_that_read_the_batch_alone_let_a_column_be_replaced(scenario:
     assert scenario.rows() == [(1, "2024-01-02", date(2024, 1, 2))]
 
 
+def test_predicates_that_may_mean_something_else_let_a_column_be_renamed(scenario: Scenario) -> None:
+    """What is a word of SQL, and what a query reads of the table itself, which has the old columns yet."""
+    row = "select {} as id, {} as `{}`, date'2024-01-02' as {}"
+    scenario.model(f"{row.format(1, 5, 'end', 'ts')} union all {row.format(2, 6, 'end', 'ts')}")
+    scenario.run()
+    newest = f"(select max(event_ts) - interval 3 days from {scenario.relation()})"
+    words = "case when DBT_INTERNAL_DEST.id > 1 then true else false end"
+    scenario.model(
+        f"{row.format(1, 7, 'last', 'event_ts')} union all {row.format(2, 8, 'last', 'event_ts')}",
+        incremental_predicates=[words, f"DBT_INTERNAL_DEST.event_ts > {newest}"],
+        column_renames={"end": "last", "ts": "event_ts"},
+    )
+    scenario.run()
+    day = date(2024, 1, 2)
+    assert sorted(scenario.rows()) == [(1, 5, day), (1, 7, day), (2, 8, day)]
+
+
 def test_a_field_of_a_key_is_not_replaced(scenario: Scenario) -> None:
     scenario.model("select named_struct('v', '1') as k, 'a' as x", unique_key="K")
     scenario.run()

@@ -287,6 +287,28 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
         assert project.rows(name) == [(1, kept, {"v": "a"}, date(2024, 1, 2))], name
 
 
+def test_conditions_that_may_mean_something_else_let_a_column_be_renamed(
+    package_factory: Callable[..., Scenario],
+) -> None:
+    """What is a word of SQL, and what a query reads of the table itself, which has the old columns yet."""
+    project = package_factory()
+    row = "select {} as id, {} as `{}`, date'2024-01-02' as {}"
+    project.model(f"{row.format(1, 5, 'end', 'ts')} union all {row.format(2, 6, 'end', 'ts')}", "t", **ADDS)
+    project.run("--select", "t")
+    newest = f"(select max(event_ts) - interval 3 days from {project.relation('t')})"
+    words = "case when DBT_INTERNAL_DEST.id > 1 then true else false end"
+    project.model(
+        f"{row.format(1, 7, 'last', 'event_ts')} union all {row.format(2, 8, 'last', 'event_ts')}",
+        "t",
+        **ADDS,
+        incremental_predicates=[words, f"DBT_INTERNAL_DEST.event_ts > {newest}"],
+        column_renames={"end": "last", "ts": "event_ts"},
+    )
+    project.run("--select", "t")
+    day = date(2024, 1, 2)
+    assert sorted(project.rows("t")) == [(1, 5, day), (1, 7, day), (2, 8, day)]
+
+
 def test_after_a_full_refresh_there_are_no_older_rows(package_factory: Callable[..., Scenario]) -> None:
     project = package_factory()
     project.model("select '1' as id, 1 as v", "refreshed_key", **ADDS, unique_key="id")

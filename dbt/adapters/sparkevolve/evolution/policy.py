@@ -90,7 +90,7 @@ class Mention:
         or_null: columns and fields of which any that is NULL makes true what this stands in, and all that is
             said there: `… OR x IS NULL`.
         is_of_table: whether it can be nothing else, as in a text with a query, where a bare name may be of
-            another table.
+            another table, or one that may be a word of SQL.
     """
 
     path: Path

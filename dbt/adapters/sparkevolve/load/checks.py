@@ -151,7 +151,7 @@ class Checks:
         reached = self._reached(own)
         texts = [self._macros[macro].macro_sql for macro in reached if not macro.startswith("macro.dbt.")]
         asked = [macro.rpartition(".")[2] for macro in _ASKS if macro in reached]
-        if _GET_RELATION in words or any(_GET_RELATION in text for text in texts):
+        if _GET_RELATION in words or any(_GET_RELATION in re.findall(r"\w+", text) for text in texts):
             asked.append(_GET_RELATION)
         if asked:
             raise TableGoneError(str(relation), asked[0])

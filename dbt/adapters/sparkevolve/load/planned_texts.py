@@ -15,7 +15,7 @@ from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, spark_types
-from dbt.adapters.sparkevolve.sql.mentions import mentions
+from dbt.adapters.sparkevolve.sql.mentions import has_query, mentions, solid_tokens
 
 logger = AdapterLogger("SparkEvolve")
 
@@ -27,6 +27,9 @@ def unreadable_texts(
 
     Without a change of the schema nothing is asked: the statement that reads a condition says what is wrong
     with it, and nothing was written by then.
+
+    A text with a query in it may read the table itself, whose columns are the old ones yet: it is left to
+    the statement that reads it, too.
 
     Args:
         spark: where to ask.
@@ -40,7 +43,7 @@ def unreadable_texts(
     merges = settings.strategy == Strategy.MERGE
     replaces = merges or settings.strategy in (Strategy.DELETE_INSERT, Strategy.MICROBATCH)
     # Iceberg's own columns of a table, such as `_file`, are not in a query of it.
-    limits = [text for text in (settings.limits if replaces else ()) if not _names_metadata(text)]
+    limits = [text for text in _alone(settings.limits if replaces else ()) if not _names_metadata(text)]
     found = _unreadable(
         "incremental_predicates",
         limits,
@@ -48,7 +51,7 @@ def unreadable_texts(
         lambda some: batch_queries.limited_rows(rows, staged, some, with_source=merges),
     )
     return found + _unreadable(
-        "audits", settings.audits, spark, lambda some: audit_queries.count_violations(rows, some)
+        "audits", _alone(settings.audits), spark, lambda some: audit_queries.count_violations(rows, some)
     )
 
 
@@ -73,6 +76,10 @@ def _problem(spark: Spark, query: str) -> str | None:
             raise
         return short_message(str(exc.msg))
     return None
+
+
+def _alone(texts: Sequence[str]) -> list[str]:
+    return [text for text in texts if not has_query(solid_tokens(text))]
 
 
 def _names_metadata(text: str) -> bool:

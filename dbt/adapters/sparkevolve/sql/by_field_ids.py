@@ -7,15 +7,8 @@ from pyiceberg.types import NestedField, StructType
 
 from dbt.adapters.sparkevolve.evolution.names import fold
 from dbt.adapters.sparkevolve.sql.dml import TARGET_ALIAS
-from dbt.adapters.sparkevolve.sql.mentions import has_query, is_unit
+from dbt.adapters.sparkevolve.sql.mentions import KEYWORDS, has_query, is_unit
 from dbt.adapters.sparkevolve.sql.splitting import tokens
-
-# Words of expressions that a column may be called, too.
-_KEYWORDS = frozenset(
-    {"all", "and", "any", "between", "case", "cast", "distinct", "div", "else", "end", "escape", "exists"}
-    | {"false", "ilike", "in", "interval", "is", "like", "not", "null", "or", "regexp", "rlike", "some"}
-    | {"then", "true", "when"}
-)
 
 
 def by_field_ids(sql: str, schema: Schema) -> str:
@@ -67,7 +60,7 @@ def _may_be_column(parts: Sequence[tuple[str, str]], at: int) -> bool:
     text, (kind, before), (next_kind, after) = parts[at][1], parts[at - 1], parts[at + 1]
     if text[0] == "`":
         return after != "("
-    if fold(text) in _KEYWORDS or after == "(" or (next_kind == "quoted" and after[0] in "'\""):
+    if fold(text) in KEYWORDS or after == "(" or (next_kind == "quoted" and after[0] in "'\""):
         return False  # `date'2024-01-01'`
     # `cast(x as date)`, `x::date`, `interval 1 day`: a column comes behind no value.
     if fold(before) == "as" or before in (":", ")", "]") or before[:1].isdigit():

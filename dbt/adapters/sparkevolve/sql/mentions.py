@@ -2,12 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from dbt.adapters.sparkevolve.evolution.names import Path, fold
 from dbt.adapters.sparkevolve.evolution.policy import Mention
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS
 from dbt.adapters.sparkevolve.sql.splitting import tokens
 
+KEYWORDS = frozenset(
+    {"all", "and", "any", "between", "case", "cast", "distinct", "div", "else", "end", "escape", "exists"}
+    | {"false", "ilike", "in", "interval", "is", "like", "not", "null", "or", "regexp", "rlike", "some"}
+    | {"then", "true", "when"}
+)
+"""Words of expressions that a column may be called, too."""
 _WITH_UNIT = ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff")
 """Functions whose first of three arguments is the name of a unit."""
 _CLOSES = {"(": ")", "[": "]", "case": "end"}
@@ -118,7 +125,7 @@ def mentions(sql: str) -> tuple[Mention, ...]:
     Args:
         sql: the text of the condition.
     """
-    read = [(kind, sql[start:end]) for kind, start, end in tokens(sql) if kind != "space"]
+    read = solid_tokens(sql)
     # So that what is around a name is always there.
     parts = [("", ""), ("", ""), *read, *[("", "")] * 4]
     result: list[_Found] = []
@@ -141,10 +148,21 @@ def mentions(sql: str) -> tuple[Mention, ...]:
             del path[0]
         result.append(_Found(tuple(path), _asked(parts, start, at), start, at, is_qualified))
     _find_alternatives(parts, result)
-    is_alone = not has_query(read)
+    is_alone = not has_query(read) and not _has_parameters(read)
     return tuple(
-        Mention(f.path, f.asked, tuple(f.or_null), is_of_table=f.is_qualified or is_alone) for f in result
+        Mention(
+            f.path,
+            f.asked,
+            tuple(f.or_null),
+            is_of_table=f.is_qualified or (is_alone and not _may_be_word(parts, f.start, f.end)),
+        )
+        for f in result
     )
+
+
+def solid_tokens(sql: str) -> list[Part]:
+    """Return the kinds and texts of the tokens of a text, without space."""
+    return [(kind, sql[start:end]) for kind, start, end in tokens(sql) if kind != "space"]
 
 
 def has_query(parts: Sequence[Part]) -> bool:
@@ -162,6 +180,18 @@ def has_query(parts: Sequence[Part]) -> bool:
             return True
         before = text
     return False
+
+
+def _has_parameters(parts: Sequence[Part]) -> bool:
+    """Tell whether there is a function in a text whose parameters have names: `x -> x > 1`."""
+    texts = [text for _, text in parts]
+    return ("-", ">") in pairwise(texts)
+
+
+def _may_be_word(parts: Sequence[Part], start: int, end: int) -> bool:
+    """Tell whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`)."""
+    is_in_type = parts[end][1] == ":" and parts[end + 1][1] != ":"
+    return is_in_type or fold(parts[start][1]) in KEYWORDS
 
 
 def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
