@@ -550,11 +550,9 @@
   {% endif %}
   {% set old = sparkevolve.column_names(existing_relation) %}
   {% set detected = sparkevolve.sparkevolve__detect_schema_change(query.fields | map(attribute='name') | list, old) %}
-  {% if sparkevolve.freezes_schema() and (detected.new or detected.removed) %}
-    {% do exceptions.raise_compiler_error(sparkevolve.refuse_frozen_schema(
-      model.unique_id, ['drop ' ~ (detected.removed | join(', ') or 'nothing') ~ ', add '
-      ~ (detected.new | join(', ') or 'nothing')]
-    ) ~ ' Nothing was written.') %}
+  {% set frozen = sparkevolve.frozen_replacement(existing_relation, query, is_other) %}
+  {% if frozen %}
+    {% do exceptions.raise_compiler_error(frozen[0] ~ ' Nothing was written.') %}
   {% endif %}
   {% if detected.removed %}
     {% do exceptions.warn(
@@ -563,6 +561,52 @@
                                                       else 'what is there is not an Iceberg table, and is replaced as a whole') ~ '.'
     ) %}
   {% endif %}
+{% endmacro %}
+
+
+{# Why a run that freezes schemas replaces no table: what would change in its columns; empty if it freezes none, or nothing
+   would. #}
+{% macro frozen_replacement(existing_relation, query, is_other) %}
+  {% if not sparkevolve.freezes_schema() %}
+    {% do return([]) %}
+  {% endif %}
+  {% set old = sparkevolve.query_fields(existing_relation, 'select * from ' ~ existing_relation) if is_other
+    else sparkevolve.read_table(existing_relation).fields %}
+  {% set changes = sparkevolve.replaced_columns(old, query.fields) %}
+  {% do return([sparkevolve.refuse_frozen_schema(model.unique_id, changes)] if changes else []) %}
+{% endmacro %}
+
+
+{# What changes in a table's columns, as texts; none if they stay as they are. No column of a replaced table is NOT NULL. #}
+{% macro replaced_columns(old, new) %}
+  {% set texts, before, after = [], {}, {} %}
+  {% for field in old %}
+    {% do before.update({field.name: sparkevolve.type_text(field.type)}) %}
+  {% endfor %}
+  {% for field in new %}
+    {% do after.update({field.name: sparkevolve.type_text(field.type)}) %}
+  {% endfor %}
+  {% for name, type in before.items() if name not in after %}
+    {% do texts.append('leave out column ' ~ sparkevolve.quote(name) ~ ' ' ~ type) %}
+  {% endfor %}
+  {% for name, type in after.items() if name not in before %}
+    {% do texts.append('add column ' ~ sparkevolve.quote(name) ~ ' ' ~ type) %}
+  {% endfor %}
+  {% for name, type in after.items() if name in before and before[name] | replace('`', '') != type | replace('`', '') %}
+    {% do texts.append('change ' ~ sparkevolve.quote(name) ~ ' from ' ~ before[name] ~ ' to ' ~ type) %}
+  {% endfor %}
+  {% set required = old | selectattr('required') | map(attribute='name') | list %}
+  {% for name in after if name in required %}
+    {% do texts.append('let ' ~ sparkevolve.quote(name) ~ ' be NULL') %}
+  {% endfor %}
+  {% if not texts and before | list != after | list %}
+    {% set names = [] %}
+    {% for name in after %}
+      {% do names.append(sparkevolve.quote(name)) %}
+    {% endfor %}
+    {% do texts.append('put its columns in the order ' ~ names | join(', ')) %}
+  {% endif %}
+  {% do return(texts) %}
 {% endmacro %}
 
 

@@ -26,7 +26,9 @@
   {% set names = query.fields | map(attribute='name') | list %}
   {% set loses = [] %}
   {% if existing_relation is not none and not existing_relation.is_view %}
-    {% if sparkevolve.is_iceberg_table(existing_relation) %}
+    {% set is_iceberg = sparkevolve.is_iceberg_table(existing_relation) %}
+    {% do query.refusals.extend(sparkevolve.frozen_replacement(existing_relation, query, not is_iceberg)) %}
+    {% if is_iceberg %}
       {% do query.refusals.extend(
         sparkevolve.downgrade_refusals(sparkevolve.table_properties(existing_relation), settings)
       ) %}

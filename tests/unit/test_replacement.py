@@ -1,5 +1,7 @@
 """What changes in the columns of a table that is replaced, and which types a query's columns get in it."""
 
+from collections.abc import Collection
+
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, ListType, MapType, NestedField, StringType, StructType
@@ -11,8 +13,24 @@ from dbt.adapters.sparkevolve.evolution.replacement import (
     replaced_columns,
 )
 from dbt.adapters.sparkevolve.sql.spark_types import parse_type, stored_as
+from tests.unit.package_macros import PURE
 
 OLD = [("id", "int"), ("s", "struct<`a`:int>"), ("v", "decimal(5,2)")]
+
+
+def plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+def by_package(new: list[tuple[str, str]], required: Collection[str] = ()) -> list[str]:
+    old, new_fields = (
+        [
+            PURE.field(name, PURE.parse_type(type_.lower()), name in required and columns is OLD)
+            for name, type_ in columns
+        ]
+        for columns in (OLD, list(new))
+    )
+    return [plain(text) for text in PURE.replaced_columns(old, new_fields)]
 
 
 @pytest.mark.parametrize(
@@ -31,10 +49,13 @@ OLD = [("id", "int"), ("s", "struct<`a`:int>"), ("v", "decimal(5,2)")]
 )  # fmt: skip
 def test_each_difference_is_told(new: list[tuple[str, str]], says: list[str]) -> None:
     assert replaced_columns(OLD, new) == says
+    assert by_package(new) == [plain(text).replace("INT", "int") for text in says]
 
 
 def test_a_column_that_is_not_null_becomes_optional() -> None:
-    assert replaced_columns(OLD, OLD, ["v", "id"]) == ["let `id` be NULL", "let `v` be NULL"]
+    says = ["let `id` be NULL", "let `v` be NULL"]
+    assert replaced_columns(OLD, OLD, ["v", "id"]) == says
+    assert by_package(OLD, ["v", "id"]) == [plain(text) for text in says]
 
 
 @pytest.mark.parametrize(

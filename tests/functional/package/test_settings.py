@@ -214,7 +214,19 @@ def test_all_columns_that_a_full_refresh_takes_away_are_named(project: Scenario)
     project.run(*select)
     project.model("select 1 as id", "numbered", **config)
     frozen = project.fail(*select, "--vars", "sparkevolve_freeze_schema: true")
-    assert "would change the table's schema: drop # sold, z, add nothing." in frozen.message
+    assert (
+        "would change the table's schema: leave out column `# sold` int; leave out column `z` int. Take"
+    ) in frozen.message
+    # So is a change of a type, and of nothing but the order, in a plan, too.
+    freeze = ("--vars", "{sparkevolve_freeze_schema: true, sparkevolve_plan_only: true}")
+    for sql, change in (
+        ("select 1 as id, 2L as `# sold`, 3 as z", "change `# sold` from int to bigint"),
+        ("select 1 as id, 3 as z, 2 as `# sold`", "put its columns in the order `id`, `z`, `# sold`"),
+    ):
+        project.model(sql, "numbered", **config)
+        for variables in (("--vars", "sparkevolve_freeze_schema: true"), freeze):
+            assert f"would change the table's schema: {change}. Take" in project.fail(*select, *variables).log
+    project.model("select 1 as id", "numbered", **config)
     plan = project.run(*select, "--vars", "sparkevolve_plan_only: true")
     assert "\n  column     `id`\n  loses      `# sold`\n  loses      `z`" in plan.log
     assert project.columns("numbered") == ["id", "# sold", "z"]
