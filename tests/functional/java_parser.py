@@ -1,7 +1,9 @@
 """Iceberg's own parser of metadata files."""
 
 import os
+from unittest import mock
 
+from py4j import java_gateway, protocol
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
@@ -22,7 +24,10 @@ class JavaParser:
         iceberg = self._gateway.jvm.org.apache.iceberg
         parser = iceberg.view.ViewMetadataParser if is_view else iceberg.TableMetadataParser
         try:
-            parser.read(iceberg.Files.localInput(path))
+            # PySpark makes errors of its own of all that Py4J raises, and asks Spark for an object that
+            # is in this one: another may have its number there.
+            with mock.patch.object(java_gateway, "get_return_value", protocol.get_return_value):
+                parser.read(iceberg.Files.localInput(path))
         except Py4JJavaError as exc:
             return " ".join(exc.java_exception.toString().split())
         return None
