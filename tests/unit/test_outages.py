@@ -30,10 +30,11 @@ from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogAnswerError, CatalogUnavailableError, PublishError
 from dbt.adapters.sparkevolve.iceberg import outages
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
+from dbt.adapters.sparkevolve.iceberg.addresses import address
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
-from dbt.adapters.sparkevolve.iceberg.outages import Watch, address
+from dbt.adapters.sparkevolve.iceberg.outages import Watch
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.retry import answer
 from dbt.adapters.sparkevolve.redaction import learn

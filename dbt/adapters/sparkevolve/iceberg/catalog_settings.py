@@ -15,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded, mysql, postgresql
+from dbt.adapters.sparkevolve.iceberg.addresses import address
 from dbt.adapters.sparkevolve.iceberg.capabilities import SKIPS_NAMES, Kind, kind_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
     MAPPINGS,
@@ -25,7 +26,6 @@ from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
 from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
 from dbt.adapters.sparkevolve.iceberg.jdbc import SocketAddressError
 from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_CATALOG
-from dbt.adapters.sparkevolve.iceberg.outages import address
 from dbt.adapters.sparkevolve.iceberg.storage import bundles, file_io
 from dbt.adapters.sparkevolve.iceberg.translation import Translation, translate
 from dbt.adapters.sparkevolve.redaction import clean

@@ -1,33 +1,23 @@
-"""When a catalog is away: where it should have been, and how long it is waited for."""
+"""When a catalog is away: how long it is waited for, and what is said then."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from collections.abc import Callable
+from typing import TypeVar
 
 from dbt.adapters.events.logging import AdapterLogger
 
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError, SparkEvolveError
+from dbt.adapters.sparkevolve.iceberg.addresses import address
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.embedded import BUSY_SECONDS
 from dbt.adapters.sparkevolve.messages import IS_LOCKED, answer_of, asked_to_wait, outage
-
-if TYPE_CHECKING:
-    from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 
 logger = AdapterLogger("SparkEvolve")
 Result = TypeVar("Result")
 
 LONGEST_PAUSE_SECONDS = 2.0
-_DEFAULT_PORTS = {
-    "postgresql": 5432,
-    "mysql": 3306,
-    "mariadb": 3306,
-    "http": 80,
-    "https": 443,
-    "thrift": 9083,
-}
 
 
 class Watch:
@@ -36,7 +26,7 @@ class Watch:
     Before the catalog has answered once, nothing is waited out: more likely, the profile names another.
     """
 
-    def __init__(self, settings: "CatalogSettings", seconds: float, cancellation: Cancellation) -> None:
+    def __init__(self, settings: CatalogSettings, seconds: float, cancellation: Cancellation) -> None:
         """Watch a catalog.
 
         Args:
@@ -171,21 +161,3 @@ class Watch:
         if not answers:
             raise TimeoutError(f"The catalog did not answer within {self._seconds:g} s")
         return answers[0]
-
-
-def address(properties: Mapping[str, Any]) -> str:
-    """Return where a catalog is, without user and password: ``host:port``, or the path of a file."""
-    uri = str(properties.get("uri", ""))
-    if not uri:
-        region = properties.get("glue.region") or properties.get("client.region")
-        return f"AWS{f' in {region}' if region else ''}" if properties.get("type") == "glue" else "no address"
-    try:
-        parts = urlsplit(uri)
-        port = parts.port
-    except ValueError:
-        return "an address that cannot be read"
-    scheme = parts.scheme.partition("+")[0]
-    if scheme == "sqlite":
-        return parts.path.removeprefix("/") if parts.path.startswith("//") else parts.path
-    port = port or _DEFAULT_PORTS.get(scheme)
-    return f"{parts.hostname or 'localhost'}{f':{port}' if port else ''}"
