@@ -23,6 +23,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.redaction import clean, is_secret_key, learn, safe
 
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nAAAASCBKcwggSjAg\n-----END PRIVATE KEY-----\n"
 SESSION = {"type": "sparkevolve", "method": "session", "schema": "analytics", "catalog": "lake"}
 
 
@@ -64,7 +65,18 @@ def nothing_known() -> Iterator[None]:
         ("{'s3.secret-access-key': 'abc', 'a': 'b'}", "{'s3.secret-access-key': '*****', 'a': 'b'}"),
         ('{"credential": "a:b", "a": "b"}', '{"credential": "*****", "a": "b"}'),
         ('"{\\"password\\": \\"abc\\", \\"a\\": 1}"', '"{\\"password\\": \\"*****\\", \\"a\\": 1}"'),
+        # with a quote inside
+        ('{"password": "ab\\"cd", "x": 1}', '{"password": "*****", "x": 1}'),
+        ("{'password': 'ab\\'cd', 'x': 1}", "{'password': '*****', 'x': 1}"),
+        ("password='a\\'b' x=1", "password='*****' x=1"),
+        (
+            json.dumps(json.dumps({"password": 'ab"cd\\', "x": 1})),
+            json.dumps(json.dumps({"password": "*****", "x": 1})),
+        ),
         ("Authorization: Bearer abc", "Authorization: Bearer *****"),
+        ("Set-Cookie: sid=abc; Path=/\nHost: h", "Set-Cookie: *****\nHost: h"),
+        ("{'Cookie': 'sid=abc', 'x': 'y'}", "{'Cookie': '*****', 'x': 'y'}"),
+        ("X-Api-Key: abc, X-Request-Id: 1", "X-Api-Key: *****, X-Request-Id: 1"),
         ("{'Authorization': 'Basic bWU6'}", "{'Authorization': '*****'}"),
         ("sent Bearer eyJhbGciOi.J9-x", "sent Bearer *****"),
         ("to http://me:a:b@c@h/x", "to http://h/x"),
@@ -77,6 +89,8 @@ def nothing_known() -> Iterator[None]:
         ("Column `token` is int in the table", "Column `token` is int in the table"),
         ("struct<password:string,pwd:int>", "struct<password:string,pwd:int>"),
         ("the token: lost", "the token: lost"),
+        ("2: cookie: optional string", "2: cookie: optional string"),
+        ("PASS=1 WARN=0", "PASS=1 WARN=0"),
         ("Basic rules of the bearer of it", "Basic rules of the bearer of it"),
         ("unique_key=id", "unique_key=id"),
         # brackets belong to the text around if they close what is open there
@@ -118,6 +132,8 @@ def test_what_looks_like_a_secret_is_masked(text: str, cleaned: str) -> None:
         *("adls.account-key", "adls.sas-token", "adls.client-secret", "gcs.oauth2.token", "client_secret"),
         *("spark.hadoop.fs.s3a.secret.key", "fs.azure.account.key.x.dfs", "ssl.keystore.passphrase"),
         *("header.Authorization", "rest.sigv4-secret", "jdbc.password", "PGPASSWORD", "api_key", "sas"),
+        *("header.Cookie", "header.X-Auth-Key", "header.Ocp-Apim-Subscription-Key", "header.X-Session-Id"),
+        *("spark.sql.catalog.lake.header.X-Auth", "s3.sse.key", "kms.key", "db_pass", "client_assertion"),
     ],
 )
 def test_keys_of_secrets(key: str) -> None:
@@ -129,7 +145,8 @@ def test_keys_of_secrets(key: str) -> None:
     [
         *("user", "uri", "warehouse", "schema", "unique_key", "oauth2-server-uri", "credentials-path"),
         *("fs.s3a.aws.credentials.provider", "token-refresh-enabled", "token-expires-in", "s3.region"),
-        *("password_file", "message", "significant", "compass"),
+        *("password_file", "message", "significant", "compass", "header.X-Tenant", "header.X-Auth-Type"),
+        *("ssl.key", "auth", "spark.bypass", "client-pool-cache-keys", "header.X-Iceberg-Access-Delegation"),
     ],
 )
 def test_keys_of_other_things(key: str) -> None:
@@ -225,6 +242,12 @@ def test_a_long_text_is_cleaned_quickly() -> None:
             "wrong: *****",
         ),
         ({"catalog_properties": {"uri": "http://h?token=opensesame"}}, "no opensesame", "no *****"),
+        # a file of credentials, and a key of several lines
+        (
+            {"x": {"credentials-json": json.dumps({"private_key": KEY, "client_email": "me@h"})}},
+            f"{KEY} {KEY!r} MIIEvQIBADANBgkq me@h",
+            "***** '*****' ***** me@h",
+        ),
         ({"catalog_properties": {"header.Authorization": "Bearer opensesame"}}, "no opensesame", "no *****"),
         (
             {"catalog_properties": {"auth": {"oauth2": {"client_secret": "opensesame"}}}},

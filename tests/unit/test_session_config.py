@@ -9,6 +9,7 @@ import pytest
 
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings, resolve
+from dbt.adapters.sparkevolve.redaction import SECRETS_OF_SPARK
 from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -41,8 +42,7 @@ def test_the_session_of_a_bare_profile() -> None:
         "spark.log.level": "ERROR",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.redaction.regex": "(?i)secret|password|token|access[.-]?key|account[.]key|api[.-]?key"
-        "|cryption[.-]?key|sse[.]key|credential|connection-string|authorization",
+        "spark.redaction.regex": SECRETS_OF_SPARK,
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": "file:///project/.sparkevolve/spark-warehouse",
         "spark.sql.extensions": EXTENSIONS,
@@ -199,10 +199,22 @@ def test_spark_shows_no_secret_of_a_catalog() -> None:
         ),
         *("adls.auth.shared-key.account.key", "adls.sas-token.a", "adls.connection-string.a", "s3.sse.key"),
         *("gcs.oauth2.token", "gcs.encryption-key", "gcs.decryption-key", "gcp.auth.credentials-json"),
-        *("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken"),
+        *("aws.accessKeyId", "aws.secretAccessKey", "aws.sessionToken", "spark.ssl.keyPassword"),
+        *("header.Cookie", "header.X-Auth-Key", "header.Ocp-Apim-Subscription-Key", "header.X-Session-Id"),
+        *("adls.account-key", "fs.gs.auth.service.account.private.key", "fs.azure.sas.c.a.blob", "kms.key"),
+        # values
+        *("https://me:abc@h/repository", "http://me:a@proxy:80", "-Da.password=abc", "-Da=http://me:abc@h"),
     ]
     assert [name for name in secrets if shown.search(name) is None] == []
-    plain = ("uri", "warehouse", "io-impl", "client.region", "s3.endpoint", "s3.path-style-access", "type")
+    plain = [
+        *("uri", "warehouse", "io-impl", "client.region", "s3.endpoint", "s3.path-style-access", "type"),
+        *(
+            "header.X-Iceberg-Access-Delegation",
+            "https://h:80/a@b",
+            "jdbc:postgresql://h:5432/db?sslmode=require",
+        ),
+        *("thrift://a:9083,thrift://b:9083", "abfss://data@acct.dfs.core.windows.net/t", "rest.auth.type"),
+    ]
     assert [name for name in plain if shown.search(name)] == []
 
 

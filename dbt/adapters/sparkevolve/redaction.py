@@ -49,9 +49,17 @@ _SECRET = (
     r"|(?:access|account|private|api|cryption)[-_.]?key|connection-string"
     r"|(?<![a-z])(?:sas|sig)(?![a-z])|signature|authorization"
 )
+# And of a profile's settings, among them headers: elsewhere many a column has such a name.
+_HELD = (
+    r"(?:auth|functions|kms|license|master|shared|signer|signing|sse|storage|subscription)[-_.]?key\Z"
+    r"|[-_.]pass(?:code)?\Z|jwt|assertion"
+    r"|(?:\A|[.])header[.].*(?:cookie|bearer|(?<![a-z])(?:auth|session|key|pass)(?![a-z]))"
+)
 # What is told of a secret is none: where it is kept, whether it is used, how long it is good for.
 _ABOUT = r"[-_.](?:enabled|providers?|path|file|ur[il]|endpoint|server|type|class|name|mode|ms|seconds|in|at)"
-_SECRET_KEY = re.compile(_SECRET, re.IGNORECASE)
+_SECRET_KEY = re.compile(f"{_SECRET}|{_HELD}", re.IGNORECASE)
+# The same for Spark, which asks it of names and of values, by a regular expression of Java's.
+SECRETS_OF_SPARK = rf"(?i){_SECRET}|{_HELD}|://[^/\s]*:[^/\s]*@"
 _ABOUT_A_SECRET = re.compile(rf"{_ABOUT}\Z", re.IGNORECASE)
 _KEY = rf"(?i:(?=[\w.\-]*?(?:{_SECRET}))(?![\w.\-]*{_ABOUT}(?![\w.\-]))[\w.\-]+)"
 # Names of columns and settings that only have such a word in them: ids and counts of tokens, a secretary.
@@ -65,15 +73,17 @@ _USER_INFO = re.compile(
     r"""(?<=://)(?<!\babfs://)(?<!\babfss://)(?<!\bwasb://)(?<!\bwasbs://)[^/\s"'<>]+@"""
     r"""|(?<=://)[^/\s"'<>]*:[^/\s"'<>]*@"""
 )
+# What stands in quotes, with any that are escaped inside; the quotes themselves may be escaped, too.
+_INSIDE = r"(?P<quoted>(?:\\{3}.|\\.|.)*?)"
 # password=..., in the query of a URL, in a connection string or in an option of Java.
 _SETTING = re.compile(
-    rf"""(?<![\w.\-])(?P<key>{_KEY})==?(?:(\\?["'])(?P<quoted>.*?)\2"""
+    rf"""(?<![\w.\-])(?P<key>{_KEY})==?(?:(\\?["']){_INSIDE}\2"""
     r"""|(?!(?i:bearer|basic)\s)(?P<bare>[^\s&;,"'<>\\]+))""",
     re.DOTALL,
 )
 # 'password': '...', in the text of a dictionary or in JSON.
 _ENTRY = re.compile(
-    rf"""(\\?["'])(?P<key>{_KEY})\1\s*:\s*(\\?["'])(?P<quoted>.*?)\3""",
+    rf"""(\\?["'])(?P<key>{_KEY})\1\s*:\s*(\\?["']){_INSIDE}\3""",
     re.DOTALL,
 )
 # s3.session-token -> ..., in Scala's text of a map. An argument of a lambda in SQL has no dot in its name.
@@ -84,6 +94,11 @@ _HEADER = re.compile(
     # The type of a column of this name is none.
     r"""(?!(?i:optional|required|string|binary|boolean|int|long|bigint|struct|array|map)\b)[^\s"',;\\]+"""
     r"""|(?i:(\bbearer\s+))(?=[^\s"']*\d)(?:[\w.~+/=\-]{16,}|(?=\w*[.~+/=\-])[\w.~+/=\-]{8,})"""
+)
+# Headers of services, whose names begin with X, and cookies, which have a name.
+_FURTHER_HEADER = re.compile(
+    r"""(?i:(\bx-[\w\-]*(?:token|key|secret|auth)\\?["']?\s*:\s*\\?["']?))[^\s"',;\\]+"""
+    r"""|(?i:(\b(?:set-)?cookie\\?["']?\s*:\s*\\?["']?)(?=[^\s"'=:]+=))[^"'\\\r\n]+"""
 )
 _BASIC = re.compile(r"(?i:(\bbasic\s+))([A-Za-z0-9+/]{6,}={0,2})")
 
@@ -184,7 +199,8 @@ def clean(text: str) -> str:
     text = _USER_INFO.sub("", text)
     if KNOWN.after_key is not None:
         text = KNOWN.after_key.sub(lambda found: (found[1] or found[2]) + MASK, text)
-    text = _HEADER.sub(lambda found: (found[1] or found[2]) + MASK, text)
+    for header in (_HEADER, _FURTHER_HEADER):
+        text = header.sub(lambda found: (found[1] or found[2]) + MASK, text)
     text = _BASIC.sub(_masked_basic, text)
     for pattern in (_SETTING, _ENTRY, _ARROW):
         text = pattern.sub(_masked, text)
@@ -336,10 +352,24 @@ def _parts(key: str, text: str) -> Iterator[str]:
     """Yield the value of a setting and what can be sent of it by itself."""
     yield text
     yield text.strip()
+    # A log may have each line of a key by itself.
+    yield from (line.strip() for line in text.splitlines() if "-----" not in line)
     if is_secret_key(key):
         yield re.sub(rf"\A{_SCHEME}\s+", "", text.strip(), flags=re.IGNORECASE)  # "Bearer ..."
         if re.search("credential", key, re.IGNORECASE):
             yield text.partition(":")[2]  # a client's name, and its secret
+            yield from _inside_json(text)
+
+
+def _inside_json(text: str) -> Iterator[str]:
+    """Yield the secrets of a file of credentials, whose text is the value of a setting."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return
+    for key, value, inside in _walk(found) if isinstance(found, Mapping) else ():
+        if inside or is_secret_key(key):
+            yield from _parts(key, str(value))
 
 
 def _embedded(text: str) -> Iterator[str]:

@@ -9,16 +9,11 @@ from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
 from dbt.adapters.sparkevolve.iceberg.storage import is_hadoops
+from dbt.adapters.sparkevolve.redaction import SECRETS_OF_SPARK
 from dbt.adapters.sparkevolve.spark.jars import bundled, iceberg_runtime, remove_broken_jars, resolved_jars
 from dbt.adapters.sparkevolve.spark.java import user_home
 from dbt.adapters.sparkevolve.spark.launch import is_known_elsewhere
 
-# Spark shows no setting whose name has one of these in it: Spark's own secrets, and those of catalogs, object
-# stores and headers.
-_SECRETS = (
-    "(?i)secret|password|token|access[.-]?key|account[.]key|api[.-]?key|cryption[.-]?key|sse[.]key|credential"
-    "|connection-string|authorization"
-)
 EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 # The address of a driver whose executors are on its own machine.
@@ -87,7 +82,7 @@ def session_config(
         "spark.log.level": "ERROR",
         **(ONLY_HERE if is_local(own) else {}),
         # Event logs have the settings.
-        "spark.redaction.regex": _SECRETS,
+        "spark.redaction.regex": SECRETS_OF_SPARK,
         # Without Hive: no metastore_db, no derby.log. Spark's own default database still wants a folder.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": f"file://{base_dir / embedded.FOLDER / 'spark-warehouse'}",
