@@ -2,9 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from fsspec import AbstractFileSystem
+from fsspec.implementations.local import LocalFileSystem
 from pyiceberg.catalog import Catalog
+from pyiceberg.io import FSSPEC_FILE_IO
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
@@ -61,6 +65,29 @@ def test_a_snapshot_that_somebody_has_tagged_stays(
     assert "has been put back" in put_back(lake.access, CONFLICT, "merge into `lake`.`db`.`t`")
     refs = {name: ref.snapshot_id for name, ref in other.load_table("db.t").metadata.refs.items()}
     assert refs == {"main": before.snapshot_id, "theirs": last.snapshot_id}
+
+
+def test_a_storage_that_does_not_answer_has_not_lost_a_file(
+    settings: CatalogSettings, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As fsspec looks for files in object stores, once that is not answered: the commit is another writer's."""
+    make_table(Schema(NestedField(1, "id", IntegerType())), [{"id": 1}], [{"id": 2}])
+    table = other.load_table("db.t")
+    last = Path(table.metadata.snapshots[-1].manifest_list).name
+    known = LocalFileSystem.info
+
+    def info(self: LocalFileSystem, path: str, **kwargs: Any) -> dict[str, Any]:
+        if str(path).endswith(last):
+            raise OSError("503 Service Unavailable")
+        return known(self, path, **kwargs)
+
+    monkeypatch.setattr(LocalFileSystem, "info", info)
+    for name in ("exists", "lexists"):
+        monkeypatch.setattr(LocalFileSystem, name, getattr(AbstractFileSystem, name))
+    properties = {**settings.pyiceberg, "py-io-impl": FSSPEC_FILE_IO}
+    lake = IcebergCatalog(replace(settings, sqlite_file=None, pyiceberg=properties))
+    assert put_back(lake.access, CONFLICT, "merge into `lake`.`db`.`t`") == ""
+    assert other.load_table("db.t").metadata_location == table.metadata_location
 
 
 def test_where_spark_has_statements_only_the_one_to_run_is_said(

@@ -123,4 +123,9 @@ def _broken(table: Table) -> tuple[Snapshot, Snapshot] | None:
 
 
 def _is_there(table: Table, snapshot: Snapshot) -> bool:
-    return table.io.new_input(snapshot.manifest_list).exists()
+    # Fsspec's `exists` is false, too, where a storage does not answer: a good commit would be taken back.
+    try:
+        table.io.new_input(snapshot.manifest_list).open().close()
+    except FileNotFoundError:
+        return False
+    return True
