@@ -258,8 +258,11 @@
     {% do lines.append(row[0]) %}
   {% endfor %}
   {% set text = lines | join('\n') %}
-  {% set found = modules.re.search('Exception: ([^\n]*)|Error occurred during query planning:\\s*([^\n]*)', text) %}
-  {% do return((found.group(1) or found.group(2) or text) | trim if found else '') %}
+  {# A plan has texts and names of the model in it: only what begins so is an error. #}
+  {% set found = modules.re.match(
+    'Error occurred during query planning:\\s*(?:[\\w.$]+(?:Exception|Error): )*([^\n]*)', text
+  ) %}
+  {% do return(found.group(1) | trim or text if found else '') %}
 {% endmacro %}
 
 

@@ -70,7 +70,7 @@ def test_a_snapshot_that_somebody_has_tagged_stays(
 def test_a_storage_that_does_not_answer_has_not_lost_a_file(
     settings: CatalogSettings, other: Catalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As fsspec looks for files in object stores, once that is not answered: the commit is another writer's."""
+    """As fsspec looks for files in object stores: the commit is another writer's, and good."""
     make_table(Schema(NestedField(1, "id", IntegerType())), [{"id": 1}], [{"id": 2}])
     table = other.load_table("db.t")
     last = Path(table.metadata.snapshots[-1].manifest_list).name

@@ -307,7 +307,9 @@ def test_settings_that_reach_new_tables_only_are_told_later(project: Scenario) -
 
 
 def test_audits_that_cannot_be_evaluated_are_named(project: Scenario) -> None:
-    project.model("select 1 as id, 1 as n", "told", **ADDS, audits=["n > 0"])
+    # Texts of the model are in a plan of Spark's, too, and what looks like an error among them is none.
+    fine = ["n > 0", "concat('Exception: ', n) <> 'Error occurred during query planning: '"]
+    project.model("select 1 as id, 1 as n", "told", **ADDS, audits=fine)
     project.run("--select", "told")
     before = project.state("told")
     project.model("select 1 as id, 2 as m", "told", **ADDS, audits=["m > 0", "nope > 1", "m + 1"])
