@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.evolution.changes import (
 from dbt.adapters.sparkevolve.evolution.column_properties import (
     NAME_MAPPING,
     changed_properties,
+    metrics_of_none,
     metrics_of_unknown,
     named_for_another,
 )
@@ -208,7 +209,9 @@ def test_metrics_of_a_column_that_will_not_be_there_are_noticed() -> None:
     # Each of the fields that are there, and nothing beside.
     every = set(index_by_name(table))
     configured = {METRICS + column: "full" for column in every}
-    assert list(metrics_of_unknown(configured, table, ())) == []
+    assert metrics_of_none(configured, table) == []
+    others = {METRICS + "p": "full", BLOOM + "p": "true"}
+    assert metrics_of_none({**configured, **others}, table) == [METRICS + "p"]
 
 
 def test_a_mapping_that_the_table_has_is_not_set_again() -> None:

@@ -12,6 +12,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError
 
+from dbt.adapters.sparkevolve.evolution.column_properties import METRICS_PREFIX
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.staging import (
     ABANDONED_AFTER_MS,
@@ -20,7 +21,7 @@ from dbt.adapters.sparkevolve.iceberg.staging import (
     REPLACED_BY,
     token_of,
 )
-from dbt.adapters.sparkevolve.load import batches
+from dbt.adapters.sparkevolve.load import batches, gone_metrics
 from dbt.adapters.sparkevolve.load.batches import Batches, end_replacement
 from dbt.adapters.sparkevolve.load.node import Node
 from tests.unit.conftest import MakeTable
@@ -205,6 +206,41 @@ def test_whoever_comes_next_takes_the_batch_of_a_replacement_away(
     leftovers.batches.begin_replacement(TARGET, other)
     assert catalog.table_names("db") == {"t"}
     assert catalog.load(TARGET).properties[REPLACED_BY] == token_of(other)
+
+
+def test_what_is_set_for_columns_that_a_replacement_has_taken_away_goes(
+    leftovers: Leftovers, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch, warnings: Warnings
+) -> None:
+    """Iceberg's Java library changes no property of a table with metrics for a column that it lacks."""
+    catalog, kept, gone = leftovers.catalog, METRICS_PREFIX + "id", METRICS_PREFIX + "gone"
+
+    def left() -> list[str]:
+        return [name for name in catalog.load(TARGET).properties if name.startswith(METRICS_PREFIX)]
+
+    make_table(columns("id int"), [{"id": 1}], properties={kept: "full", gone: "full"})
+    replaced = catalog.load(TARGET)
+    # The run that has replaced it was killed then.
+    leftovers.batches.begin_replacement(TARGET, LEFT)
+    end_replacement(catalog, TARGET, catalog.load(TARGET))
+    assert left() == [kept]
+    # The model sets it, or the table has had it.
+    for before, configured in ((catalog.load(TARGET), {gone: "full"}), (replaced, {})):
+        catalog.set_properties(TARGET, {gone: "full"}, 0)
+        gone_metrics.unset(catalog, TARGET, None, configured)
+        assert left() == [kept, gone]
+        gone_metrics.unset(catalog, TARGET, before, configured)
+        assert left() == [kept]
+    monkeypatch.setattr(gone_metrics, "warn_of_rest", warnings.append)
+
+    def refuse(*args: Any) -> None:
+        raise ForbiddenError("not yours.")
+
+    monkeypatch.setattr(catalog, "change_properties", refuse)
+    gone_metrics.unset(catalog, TARGET, replaced, {})
+    assert warnings == [
+        "What `lake`.`db`.`t` has as `write.metadata.metrics.column.…` for columns that it has no more could "
+        "not be removed: not yours. Until it is, Spark changes no property of the table."
+    ]
 
 
 def test_a_node_knows_whether_its_batch_was_taken_away(

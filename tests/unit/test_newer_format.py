@@ -14,6 +14,7 @@ from pyiceberg.types import IntegerType, LongType, StringType
 from dbt.adapters.sparkevolve.errors import SchemaCommitError
 from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, RenameField, SetDoc, SetProperty, WidenType
+from dbt.adapters.sparkevolve.evolution.column_properties import METRICS_PREFIX
 from dbt.adapters.sparkevolve.evolution.names import name_between
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
@@ -61,6 +62,8 @@ class Statements:
         self, table: tuple[str, ...], values: Mapping[str, str], outdated: tuple[str, ...]
     ) -> None:
         with self._catalog.load_table(table).transaction() as transaction:
+            if outdated:
+                transaction.remove_properties(*outdated)
             transaction.set_properties(dict(values))
         self._note("properties")
 
@@ -126,6 +129,17 @@ def test_changes_are_made_by_statements_and_recorded_last(
     # Of two statements the second has made the schema, whose entry it is.
     assert list(record.read(table.properties)) == [2] == [table.schema().schema_id]
     assert table.properties["a"] == "1"
+
+
+def test_metrics_of_no_column_are_taken_away_first(
+    lake: IcebergCatalog, spark: Statements, make_table: MakeTable
+) -> None:
+    """With them Spark would change no property of the table, nor the name of a column."""
+    metrics = {METRICS_PREFIX + name: "full" for name in ("id", "gone")}
+    target = make_table(columns("id int"), [{"id": 1}], properties=metrics)
+    change(lake, target)
+    assert spark.done == ["properties", "columns", "properties"]
+    assert [name for name in lake.load(target).properties if name in metrics] == [METRICS_PREFIX + "id"]
 
 
 def test_an_error_says_what_was_made_before_it(

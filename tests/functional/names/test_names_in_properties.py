@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import yaml
+
 from tests.functional.harness import Scenario
 
 METRICS = "write.metadata.metrics.column."
@@ -83,3 +85,39 @@ def test_metrics_and_filters_of_a_column_are_those_of_its_new_name(scenario: Sce
     scenario.sql(f"refresh table {scenario.relation()}")
     scenario.sql(f"alter table {scenario.relation()} set tblproperties ('a' = 'b')")
     assert scenario.table().properties["a"] == "b"
+
+
+def test_metrics_of_a_column_that_a_replacement_takes_away_go(scenario: Scenario) -> None:
+    """Before post-hooks, which change a property, and never those of a column that is there by any name."""
+    kept = {METRICS + name for name in ("id", "l", "l.element", "l.m")} | {BLOOM + "v"}
+    gone = {METRICS + name for name in ("v", "l.n")}
+    of_seed = {METRICS + "id", METRICS + "v"}
+    hook = "alter table {{ this }} set tblproperties ('a' = 'b')"
+    scenario.file(
+        "seeds/schema.yml", yaml.safe_dump({"seeds": [{"name": "codes", "config": {"post_hook": hook}}]})
+    )
+    for fields, column in (("'m', 1, 'n', 2", "v"), ("'m', 1", "w")):
+        sql = f"select 1 as id, 2 as {column}, array(named_struct({fields})) as l"
+        scenario.model(sql, full_refresh_schema="replace", post_hook=hook)
+        scenario.model(sql, "made", materialized="table", unique_key=None, post_hook=hook)
+        scenario.file("seeds/codes.csv", f"id,{column}\n1,2\n")
+        build = scenario.dbt("build", "--full-refresh")
+        assert build.success, build.message
+        if column == "v":
+            for name, properties in (("t", kept | gone), ("made", kept | gone), ("codes", of_seed)):
+                pairs = ", ".join(
+                    f"'{key}' = 'true'" if key.startswith(BLOOM) else f"'{key}' = 'full'"
+                    for key in properties
+                )
+                scenario.sql(f"alter table {scenario.relation(name)} set tblproperties ({pairs}, 'a' = 'c')")
+    for name, expected in (("t", kept), ("made", kept), ("codes", {METRICS + "id"})):
+        properties = scenario.table(name).properties
+        assert {key for key in properties if ".column." in key} == expected
+        assert properties["a"] == "b"
+    assert f"removing the property {METRICS}l.n, since the table no longer has that column" in build.log
+    # A run that was killed as soon as it had replaced the table leaves both.
+    left = {METRICS + "v": "full", "sparkevolve.replaced-by": "0123456789ab"}
+    with scenario.table().transaction() as transaction:
+        transaction.set_properties(left)
+    scenario.run("--select", "t")
+    assert not set(left) & set(scenario.table().properties)

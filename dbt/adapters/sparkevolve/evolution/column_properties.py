@@ -18,7 +18,6 @@ NAME_MAPPING = "schema.name-mapping.default"
 METRICS_PREFIX = "write.metadata.metrics.column."
 # In the place of the id of what has none.
 _ROOT = -1
-# Iceberg changes no property of a table any more that has metrics set for a column that it lacks.
 _PREFIXES = (
     METRICS_PREFIX,
     "write.parquet.bloom-filter-enabled.column.",
@@ -74,6 +73,19 @@ def metrics_of_unknown(
         column = name.removeprefix(METRICS_PREFIX)
         if name.startswith(METRICS_PREFIX) and column not in known:
             yield name, column
+
+
+def metrics_of_none(properties: Mapping[str, str], schema: Schema) -> list[str]:
+    """Return the names of a table's properties that set metrics of a column that it lacks.
+
+    ``CREATE OR REPLACE TABLE`` leaves them, and Iceberg then changes no property of the table any more. The
+    other properties that name a column which is not there do no harm, and stay.
+
+    Args:
+        properties: the table's.
+        schema: the table's.
+    """
+    return [name for name, _ in metrics_of_unknown(properties, schema, ())]
 
 
 def named_for_another(properties: Mapping[str, str], path: Sequence[str]) -> bool:

@@ -25,6 +25,7 @@ from pyiceberg.table.update import (
 )
 
 from dbt.adapters.sparkevolve.evolution import record
+from dbt.adapters.sparkevolve.evolution.column_properties import metrics_of_none
 from dbt.adapters.sparkevolve.evolution.table_properties import NEWEST_FORMAT_TO_COMMIT
 from dbt.adapters.sparkevolve.evolution.types import fields_within
 
@@ -150,6 +151,10 @@ class CatalogInSpark:
         """Do what updates say: first what all else is about, last what others may look at."""
         spark, name = self._spark, table.name()
         after = _schema_after(table, updates)
+        # With these Spark would change no property, nor the name of a column.
+        stale = metrics_of_none(table.properties, table.schema())
+        if stale:
+            spark.alter_properties(name, {}, tuple(stale))
         values: dict[str, str] = {}
         outdated: list[str] = []
         for update in updates:

@@ -12,6 +12,7 @@ from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.iceberg import staging
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.guards import newest_ms
+from dbt.adapters.sparkevolve.load import gone_metrics
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.steps import Stepwise
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
@@ -199,7 +200,10 @@ def _forget(catalog: IcebergCatalog, target: SparkEvolveRelation, token: str) ->
     """Remove the note that a table is about to be replaced by the batch with this token."""
 
     def removal(table: LoadedTable) -> dict[str, str | None]:
-        return {staging.REPLACED_BY: None} if table.properties.get(staging.REPLACED_BY) == token else {}
+        if table.properties.get(staging.REPLACED_BY) != token:
+            return {}
+        # The run may have been killed as soon as it had replaced the table.
+        return {staging.REPLACED_BY: None, **gone_metrics.removals(target, table)}
 
     catalog.change_properties(target, removal, _RETRIES)
 

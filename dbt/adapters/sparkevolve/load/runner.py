@@ -37,6 +37,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog, LoadedTable
 from dbt.adapters.sparkevolve.iceberg.publication import Published
 from dbt.adapters.sparkevolve.iceberg.row_counts import commits_now, commits_since, creation
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
+from dbt.adapters.sparkevolve.load import gone_metrics
 from dbt.adapters.sparkevolve.load.audits import SHOWN_COLUMNS, check_audits
 from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
@@ -644,6 +645,10 @@ class LoadRunner:
     def check_creation(self, relation: SparkEvolveRelation) -> None:
         """See whether a table that was made so has replaced nothing of others; see ``Creation.check``."""
         Creation(self._catalog, self._spark, self._node).check(relation)
+
+    def unset_gone_metrics(self, relation: SparkEvolveRelation, properties: Mapping[str, object]) -> None:
+        """Let Spark change the properties of a table that was just replaced; see ``gone_metrics.unset``."""
+        gone_metrics.unset(self._catalog, relation, self._node.table, properties)
 
     def store_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> list[str]:
         """Give the columns of a table that was just made the defaults of its model, in one commit.

@@ -80,6 +80,15 @@
 {% endmacro %}
 
 
+{# A table that was replaced may have properties for columns that it has no more, with which Spark changes none of them,
+   neither in a post-hook nor later. #}
+{% macro sparkevolve__unset_gone_metrics(relation) %}
+  {% if sparkevolve__is_managed(relation) %}
+    {% do adapter.load_runner(relation).unset_gone_metrics(relation, config.get('tblproperties') or {}) %}
+  {% endif %}
+{% endmacro %}
+
+
 {% macro sparkevolve__grant_and_describe(relation, existing_relation, full_refresh) %}
   {% do sparkevolve__grant(relation, existing_relation, full_refresh) %}
   {% do adapter.node().begin_step('descriptions') %}

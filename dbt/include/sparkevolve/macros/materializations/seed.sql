@@ -34,6 +34,7 @@
   {% endcall %}
 
   {% do sparkevolve__rows_are_visible(target_relation) %}
+  {% do sparkevolve__unset_gone_metrics(target_relation) %}
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
   {% do sparkevolve__run_post_hooks() %}
   {% do sparkevolve__store_response(target_relation, count, 'the CSV file') %}

@@ -24,6 +24,7 @@
     {{ create_table_as(False, target_relation, sql) }}
   {% endcall %}
   {% do sparkevolve__rows_are_visible(target_relation) %}
+  {% do sparkevolve__unset_gone_metrics(target_relation) %}
   {% do sparkevolve__grant_and_describe(target_relation, existing_relation, true) %}
   {% do persist_constraints(target_relation, model) %}
   {% do sparkevolve__run_post_hooks() %}

@@ -20,6 +20,7 @@
     {% do sparkevolve__rows_are_visible(target_relation, settings) %}
     {% do adapter.load_runner(target_relation).check_creation(target_relation) %}
     {% do sparkevolve__tell_of_dead_letters(target_relation) %}
+    {% do sparkevolve__unset_gone_metrics(target_relation) %}
     {% do sparkevolve__grant_and_describe(target_relation, existing_relation, full_refresh) %}
     {% do sparkevolve__store_defaults(target_relation, settings) %}
   {% endif %}
