@@ -8,6 +8,7 @@ import pytest
 
 from dbt.adapters.sparkevolve.evolution import backfills
 from dbt.adapters.sparkevolve.evolution.backfills import property_of
+from dbt.adapters.sparkevolve.evolution.names import name_between
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.load.backfill import Backfill
 from dbt.adapters.sparkevolve.spark.interface import AdapterSpark
@@ -61,9 +62,21 @@ def position(scenario: Scenario, column: str) -> dict[str, Any] | None:
 def test_a_column_is_filled_in_batches_of_a_key_range(scenario: Scenario) -> None:
     scenario.model(ORDERS)
     scenario.run()
-    before = scenario.state()
     status = {"column": "status", "value": "concat('s', id)", "rows_per_batch": 2}
     name = f"Backfill of `status` in {scenario.relation()}"
+    # What a run has left that ended while it changed the case of a name.
+    between = name_between("n")
+    scenario.sql(f"alter table {scenario.relation()} rename column n to {between}")
+    taken_back = f"rename `{between}` to `n`"
+    log = refused(scenario, **status, plan_only=True)
+    assert (
+        f"A run has ended while it changed the case of a name in {scenario.relation()}, and this would take "
+        f"that back first ({taken_back}). A plan changes nothing, and can be made once that is done: by the "
+        "next run of the model, or by this without `plan_only`."
+    ) in log
+    assert taken_back in filled(scenario, column="n", value="id", where="false")
+    assert "n" in scenario.columns()
+    before = scenario.state()
     log = filled(scenario, **status, plan_only=True)
     assert (
         f"{name}: 5 rows in 3 batches, nothing was changed\n"

@@ -30,7 +30,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from dbt.adapters.sparkevolve.evolution.names import string_literal
+from dbt.adapters.sparkevolve.evolution.names import name_between, string_literal
 from dbt.adapters.sparkevolve.load import dead_letters
 from dbt.adapters.sparkevolve.load.runner import LoadRunner
 from dbt.adapters.sparkevolve.sql import dead_letters as sql_letters
@@ -99,7 +99,11 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     invocation_id = letters(scenario)[0]["invocationId"]
     assert f"  dead letters: 3, set aside at {at}, dbt run {invocation_id}\n" in history
     assert at.endswith("+00:00")
+    # What a run has left that ended while it changed the case of a name.
+    between = name_between("amount")
+    scenario.sql(f"alter table {scenario.relation()} rename column amount to {between}")
     log = replay(scenario)
+    assert f"rename `{between}` to `amount`, since a run has ended while it changed the case" in log
     assert f"{scenario.relation()}: 0 dead letters of {scenario.relation('t_dlt')} loaded" in log
     assert "  3 stay: `amount`: the value does not convert to int without loss" in log
     assert len(letters(scenario)) == 3

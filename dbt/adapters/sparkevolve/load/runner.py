@@ -18,6 +18,7 @@ from dbt.adapters.sparkevolve.errors import (
     ConnectionLostError,
     EvolutionRefusedError,
     NotOnBranchError,
+    OperationError,
     PublishConflictError,
     PublishError,
     RunCancelledError,
@@ -547,6 +548,7 @@ class LoadRunner:
             OperationError: it cannot be done, and why.
         """
         arguments = ReplayArguments(**{name: value for name, value in given.items() if name != "model"})
+        self._end_renames_first(node, is_plan=arguments.plan_only)
         settings = with_instants(node.settings, self._spark)
         return Replay(self._catalog, self._spark, self, self._node, node, settings, arguments).run()
 
@@ -700,7 +702,27 @@ class LoadRunner:
             "Fill it with an UPDATE. Nothing was written.",
         )
         arguments = Arguments(**{name: value for name, value in given.items() if name != "model"})
+        self._end_renames_first(node, is_plan=arguments.plan_only)
         return Backfill(self._catalog, self._spark, self.begin_load, node.relation, node.settings, arguments)
+
+    def _end_renames_first(self, node: NamedNode, *, is_plan: bool) -> None:
+        """Let an operation begin with the names that a run begins with; see ``end_renames``.
+
+        Raises:
+            OperationError: they would have to be changed for that, and nothing is to be done but to plan.
+        """
+        table = self._catalog.find(node.relation)
+        ends = ends_of_renames(table.schema().as_struct()) if table is not None else ()
+        if not ends:
+            return
+        if is_plan:
+            texts = "; ".join(map(str, ends))
+            raise OperationError(
+                f"A run has ended while it changed the case of a name in {node.relation}, and this would take "
+                f"that back first ({texts}). A plan changes nothing, and can be made once that is done: by "
+                "the next run of the model, or by this without `plan_only`."
+            )
+        self.end_renames(self.begin_load(node.relation), node.relation, node.settings)
 
     def may_have_rows(self, relation: SparkEvolveRelation) -> bool:
         """Tell whether Spark is to be asked for the rows of a table; see ``IcebergCatalog.may_have_rows``."""
