@@ -105,11 +105,13 @@ def change(lake: IcebergCatalog, target: SparkEvolveRelation) -> None:
     commit_changes(lake.load(target), CHANGES, "run-1", "fingerprint")
 
 
-def evolve(lake: IcebergCatalog, target: SparkEvolveRelation, batch: Schema, **policy: Any) -> EvolutionPlan:
+def evolve(
+    lake: IcebergCatalog, target: SparkEvolveRelation, batch: Schema, retries: int = 4, **policy: Any
+) -> EvolutionPlan:
     return lake.evolve(
         target,
         lambda schema, facts: plan_evolution(schema, batch, Policy(facts=facts, **policy)),
-        4,
+        retries,
         source=batch,
         invocation_id="run-1",
     )
@@ -178,8 +180,11 @@ def test_half_a_change_of_case_is_not_taken_for_a_column_that_is_gone(
     assert [f.name for f in lake.load(target).schema().fields] == [between]
 
 
+@pytest.mark.parametrize(
+    "error", [ConnectionResetError("the connection was reset"), CommitFailedException("conflict")]
+)
 def test_what_was_changed_by_two_attempts_is_told(
-    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation
+    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation, error: Exception
 ) -> None:
     alter = spark.alter_columns
 
@@ -187,12 +192,25 @@ def test_what_was_changed_by_two_attempts_is_told(
         spark.alter_columns = alter  # type: ignore[method-assign]
         with other.load_table("db.t").update_schema() as update:
             update.update_column("id", LONG)
-        raise ConnectionResetError("the connection was reset")
+        raise error
 
     spark.alter_columns = altered  # type: ignore[method-assign]
     plan = evolve(lake, target, columns("id bigint, n int"))
     assert plan.changes == (WidenType(("id",), INT, LONG), AddColumn(("n",), INT))
     assert [(f.name, f.field_type) for f in lake.load(target).schema().fields] == [("id", LONG), ("n", INT)]
+
+
+def test_what_the_last_attempt_has_made_before_a_conflict_is_told(
+    lake: IcebergCatalog, other: Catalog, spark: Statements, target: SparkEvolveRelation
+) -> None:
+    def altered(*_: Any) -> None:
+        with other.load_table("db.t").update_schema() as update:
+            update.update_column("id", LONG)
+        raise CommitFailedException("conflict")
+
+    spark.alter_columns = altered  # type: ignore[method-assign]
+    plan = evolve(lake, target, columns("id bigint"), retries=0)
+    assert plan.changes == (WidenType(("id",), INT, LONG),)
 
 
 def test_what_somebody_has_changed_since_is_noticed(

@@ -81,7 +81,7 @@ def evolve(
         if lost is not None and tried is not None:
             if not plan.changes:
                 # The catalog had committed before its answer was lost.
-                return replace(plan, changes=tried.changes)
+                return _of_both(tried, plan)
             outages += 1
             if outage(lost) is None or outages > MOST_OUTAGES:
                 raise SchemaCommitError(
@@ -92,8 +92,8 @@ def evolve(
         if plan.changes:
             access.cancellation.check(f"The columns of {relation} were not changed", str(relation), False)
         before = before or table
-        if lost is None or is_atomic(table):
-            tried = plan
+        # Of statements, an attempt that has failed may have made some, and the next one the others.
+        tried = plan if tried is None or is_atomic(table) else _of_both(tried, plan)
         try:
             access.commit(
                 table,
@@ -112,8 +112,7 @@ def evolve(
                 said = answer(access, exc)
                 raise SchemaCommitError(str(relation), plan.changes, said, outcome_known=False) from exc
             return attempt(again)
-        # Of statements, an attempt whose answer was lost may have made some, and this one the others.
-        return plan if tried is None else replace(plan, changes=tried.changes)
+        return replace(plan, changes=tried.changes)
 
     try:
         return retry(access, relation, attempt, retries)
@@ -121,12 +120,17 @@ def evolve(
         # The last conflict may have been with what is wanted here, or with our own commit.
         now = access.load(relation)
         plan = plan_of(now, decide)
-        if not plan.changes:
-            return plan
         made = _made(before, now)
+        if not plan.changes:
+            return _of_both(tried, plan) if made and tried is not None else plan
         if made:
             raise SchemaCommitError(str(relation), plan.changes, exc.last, made=made) from exc.__cause__
         raise CommitConflictError(str(relation), exc.attempts, exc.last, plan.changes) from exc.__cause__
+
+
+def _of_both(tried: EvolutionPlan, plan: EvolutionPlan) -> EvolutionPlan:
+    """Return a plan with the changes of an earlier attempt, too, which are made as far as it lacks them."""
+    return replace(plan, changes=(*tried.changes, *(c for c in plan.changes if c not in tried.changes)))
 
 
 def _made(before: Table | None, now: Table) -> list[str]:
