@@ -245,7 +245,10 @@
       {% do refusals.append(sparkevolve.refuse_no_such_column(unknown, setting, not not_renamed)) %}
     {% endif %}
   {% endfor %}
-  {% do refusals.extend(sparkevolve.renamed_in_texts(plan, settings)) %}
+  {% for text in settings.predicates if merges and sparkevolve.has_select(text) %}
+    {% do refusals.append(sparkevolve.refuse_query_in_merge(text)) %}
+  {% endfor %}
+  {% do refusals.extend(sparkevolve.renamed_in_texts(plan, settings, table.fields)) %}
   {% if settings.partition_by and settings.strategy == 'insert_overwrite' %}
     {% set wanted = sparkevolve.wanted_partitions(settings) %}
     {% set actual = sparkevolve.parse_partitions(table.partitions) %}
@@ -259,7 +262,7 @@
 
 {# Refuse texts of SQL that Spark reads after a rename, and that have the old name. If that is another field's then, or the
    same in another case, they may mean it. #}
-{% macro renamed_in_texts(plan, settings) %}
+{% macro renamed_in_texts(plan, settings, fields) %}
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
   {% set texts, kept, refusals = [], [], [] %}
   {% for setting, conditions in [['incremental_predicates', limits], ['audits', settings.audits]] %}
@@ -269,10 +272,10 @@
   {% endfor %}
   {% for change in plan.changes if texts and change.verb in ['renamed', 'added'] %}
     {% set last = [change.new_name] if change.verb == 'renamed' else change.path.names[-1:] %}
-    {% do kept.append(sparkevolve.named_by_sql(change.path.names[:-1] + last)) %}
+    {% do kept.append(sparkevolve.named_by_sql(fields, change.path.names[:-1] + last)) %}
   {% endfor %}
   {% for change in plan.changes if texts and change.verb == 'renamed' %}
-    {% set named = sparkevolve.named_by_sql(change.path.names) %}
+    {% set named = sparkevolve.named_by_sql(fields, change.path.names) %}
     {% for setting, text in texts if named not in kept %}
       {% set read = namespace(is_named=false) %}
       {% for mention in sparkevolve.mentions(text) if mention.is_of_table and mention.path[:named | length] == named %}
@@ -525,7 +528,7 @@
       {% set plan = sparkevolve.plan_batch(table, query, settings, batch.columns_without_null) %}
       {% do sparkevolve.refuse_staged(target, staged, plan.refusals, run.changed, settings.strategy == 'full_refresh') %}
       {% do sparkevolve.compare_uuids(target, table, plan, batch) %}
-      {% set audits = sparkevolve.texts_to_ask(settings.audits, plan) %}
+      {% set audits = sparkevolve.texts_to_ask(settings.audits, plan, this.identifier) %}
       {% do sparkevolve.check_audits_can_be_asked(target, staged, plan.columns, audits, run.changed) %}
       {% set run.loads = run.loads + 1 %}
       {% set load = {
@@ -539,7 +542,9 @@
       {% set differences = sparkevolve.begun_warnings(table.fields) + sparkevolve.differences(table, settings)
         if attempt == 0 else [] %}
       {% do sparkevolve.warn(
-        target, sparkevolve.plan_warnings(plan, settings) + differences + sparkevolve.window_warnings(load), run.changed
+        target,
+        sparkevolve.plan_warnings(plan, settings, table.fields) + differences + sparkevolve.window_warnings(load),
+        run.changed
       ) %}
       {% do sparkevolve.make_changes(target, plan.changes) %}
       {% set run.changed = run.changed + plan.changes | map(attribute='text') | list %}
@@ -659,7 +664,7 @@
 
 
 {# What of a plan somebody should look at. After a full refresh there are no older rows. #}
-{% macro plan_warnings(plan, settings) %}
+{% macro plan_warnings(plan, settings, fields) %}
   {% set found = plan.warnings | list %}
   {% set added = plan.changes | selectattr('verb', 'equalto', 'added') | map(attribute='path') | map(attribute='text') | list %}
   {% for name in plan.unique_key if sparkevolve.quote(name) in added and settings.strategy != 'full_refresh' %}
@@ -671,7 +676,7 @@
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
   {% for condition in sparkevolve.conditions_of(limits) %}
     {% for change in plan.changes if change.verb == 'added' %}
-      {% set path = sparkevolve.named_by_sql(change.path.names) %}
+      {% set path = sparkevolve.named_by_sql(fields, change.path.names) %}
       {% set read = namespace(retired='') %}
       {% for rename in plan.changes if rename.verb == 'renamed' %}
         {% if rename.path.names | map('lower') | list == change.path.names | map('lower') | list %}

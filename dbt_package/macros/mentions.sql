@@ -62,6 +62,32 @@
 {% endmacro %}
 
 
+{# Whether there is a query in a text for sure: `select` may be the name of a column, too. #}
+{% macro has_select(sql) %}
+  {% set parts, read = sparkevolve.sql_tokens(sql) + [['', '']], namespace(before='', found=false) %}
+  {% for part in parts[:-1] %}
+    {% if read.before == '(' and part[1] | lower == 'select'
+          and parts[loop.index][1] not in ['', ')', ']', ',', '.', '=', '<', '>', '!', '|', '&', '/', '%', ':'] %}
+      {% set read.found = true %}
+    {% endif %}
+    {% set read.before = part[1] %}
+  {% endfor %}
+  {% do return(read.found) %}
+{% endmacro %}
+
+
+{# Whether a name stands anywhere in a text, as that of a column, a table or anything else. #}
+{% macro names_word(sql, name) %}
+  {% set read = namespace(found=false) %}
+  {% for part in sparkevolve.sql_tokens(sql) %}
+    {% if sparkevolve.is_sql_name(part, true) and sparkevolve.sql_name(part[1]) == name | lower %}
+      {% set read.found = true %}
+    {% endif %}
+  {% endfor %}
+  {% do return(read.found) %}
+{% endmacro %}
+
+
 {# Whether there is a function in a text whose parameters have names: `x -> x > 1`. #}
 {% macro has_parameters(parts) %}
   {% set read = namespace(before='', found=false) %}
@@ -86,15 +112,18 @@
 {% endmacro %}
 
 
-{# The path by which an expression names a field: without levels of lists and maps. #}
-{% macro named_by_sql(names) %}
-  {% set path = [] %}
-  {% for name in names %}
-    {% if loop.first or loop.last or name not in ['element', 'key', 'value'] %}
+{# The path by which an expression names a field of a table, or one that is to be added: without levels of lists and maps. #}
+{% macro named_by_sql(fields, names) %}
+  {% set path, at = [], namespace(type=sparkevolve.struct_type(fields)) %}
+  {% for name in names[:-1] %}
+    {# What is in a list or a map directly has no name of its own. #}
+    {% if at.type.kind == 'struct' %}
       {% do path.append(name | lower) %}
     {% endif %}
+    {% set found = at.type.fields | selectattr('name', 'equalto', name) | map(attribute='type') | list %}
+    {% set at.type = found[0] if found else sparkevolve.struct_type([]) %}
   {% endfor %}
-  {% do return(path) %}
+  {% do return(path + [names[-1] | lower]) %}
 {% endmacro %}
 
 
@@ -326,17 +355,10 @@
   {% if not planner.policy.conditions %}
     {% do return(none) %}
   {% endif %}
-  {% set levels, at = [], namespace(type=sparkevolve.struct_type(planner.table)) %}
-  {% for level in parent.names %}
-    {# What is in a list or a map directly has no name of its own. #}
-    {% if at.type.kind == 'struct' %}
-      {% do levels.append(level | lower) %}
-    {% endif %}
-    {% set at.type = (at.type.fields | selectattr('name', 'equalto', level) | first).type %}
-  {% endfor %}
-  {% set is_null = levels | length == parent.names | length %}
+  {% set path = sparkevolve.named_by_sql(planner.table, parent.names + [name]) %}
+  {% set is_null = path | length == parent.names | length + 1 %}
   {% for condition in planner.policy.conditions %}
-    {% if sparkevolve.condition_needs(condition, levels + [name | lower], levels + [retired | lower], is_null) %}
+    {% if sparkevolve.condition_needs(condition, path, path[:-1] + [retired | lower], is_null) %}
       {% do return(dict(condition, is_inside=not is_null)) %}
     {% endif %}
   {% endfor %}

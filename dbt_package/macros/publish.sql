@@ -202,7 +202,7 @@
   {% set settings, texts, refusals = load.settings, [], [] %}
   {% set changes = load.plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
-  {% for text in sparkevolve.texts_to_ask(limits, load.plan) if changes and sparkevolve.is_loaded(load) %}
+  {% for text in sparkevolve.texts_to_ask(limits, load.plan, this.identifier) if changes and sparkevolve.is_loaded(load) %}
     {# Iceberg's own columns of a table, such as `_file`, are not in a query of it. #}
     {% set own = [] %}
     {% for mention in sparkevolve.mentions(text) if mention.path[0] in sparkevolve.reserved_names() %}
@@ -224,12 +224,14 @@
 {% endmacro %}
 
 
-{# Those texts of which Spark can be asked before columns are changed: what has a query in it may read the table itself, which
-   has the old ones yet. #}
-{% macro texts_to_ask(texts, plan) %}
+{# Those texts of which Spark can be asked before columns are changed: not those with a query of the table itself, which has
+   the old ones yet. #}
+{% macro texts_to_ask(texts, plan, name) %}
   {% set changes = plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
   {% set found = [] %}
-  {% for text in texts if not (changes and sparkevolve.has_query(sparkevolve.sql_tokens(text))) %}
+  {% for text in texts if not (
+    changes and sparkevolve.has_query(sparkevolve.sql_tokens(text)) and sparkevolve.names_word(text, name)
+  ) %}
     {% do found.append(text) %}
   {% endfor %}
   {% do return(found) %}
@@ -238,13 +240,26 @@
 
 {# What Spark says of predicates, read as a load reads them: in a MERGE they may name the batch too. #}
 {% macro predicates_error(load, texts) %}
-  {% set source = ', ' ~ load.staged ~ ' AS DBT_INTERNAL_SOURCE' if load.settings.strategy == 'merge' else '' %}
-  {% do return(sparkevolve.explained_error(
-    'a predicate',
-    'SELECT 1 AS found\nFROM (\nSELECT\n  ' ~ sparkevolve.select_items(load.plan.columns) ~ '\nFROM ' ~ load.staged
-    ~ ' AS DBT_INTERNAL_SOURCE\n) AS DBT_INTERNAL_DEST' ~ source ~ '\nWHERE '
+  {% do return(sparkevolve.explained_error('a predicate', sparkevolve.limited_rows(
+    load.plan.columns, load.staged, texts, load.settings.strategy == 'merge'
+  ))) %}
+{% endmacro %}
+
+
+{% macro limited_rows(columns, staged, texts, with_source) %}
+  {% set beside = staged ~ ' AS DBT_INTERNAL_SOURCE' if with_source else '(SELECT 1 AS `sparkevolve_row`)' %}
+  {# As in MERGE and DELETE, and not in WHERE, what is not deterministic is refused in a join's condition; but so are some
+     queries, too. #}
+  {% set joined = [] %}
+  {% for text in texts if not sparkevolve.has_query(sparkevolve.sql_tokens(text)) %}
+    {% do joined.append(text) %}
+  {% endfor %}
+  {% do return(
+    'SELECT 1 AS found\nFROM ' ~ beside ~ '\nJOIN (\nSELECT\n  ' ~ sparkevolve.select_items(columns) ~ '\nFROM ' ~ staged
+    ~ ' AS DBT_INTERNAL_SOURCE\n) AS DBT_INTERNAL_DEST\nON '
+    ~ sparkevolve.enclosed_all(joined or ['true']) | join('\n  AND ') ~ '\nWHERE '
     ~ sparkevolve.enclosed_all(texts) | join('\n  AND ')
-  )) %}
+  ) %}
 {% endmacro %}
 
 

@@ -59,6 +59,16 @@
 {% endmacro %}
 
 
+{# Spark takes no query in the condition of a MERGE, whatever it reads. #}
+{% macro refuse_query_in_merge(text) %}
+  {% do return(
+    "One of the model's `incremental_predicates` (" ~ text | trim ~ ') has a query, and Spark takes none in the condition '
+    ~ "of a MERGE. Ask for its value in the model with dbt's `run_query`, and write that into the condition, or use "
+    ~ '`incremental_strategy: delete+insert`, which takes queries.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_unreadable_text(setting, text, reason) %}
   {% do return(
     "Spark cannot evaluate one of the model's `" ~ setting ~ '` (' ~ text | trim ~ ') over the columns that the table is to '

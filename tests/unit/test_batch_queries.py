@@ -6,7 +6,7 @@ from dbt.adapters.sparkevolve.evolution.projection import (
     RebuildStruct,
     StructMember,
 )
-from dbt.adapters.sparkevolve.sql.batch_queries import count_nulls, repeated_keys
+from dbt.adapters.sparkevolve.sql.batch_queries import count_nulls, limited_rows, repeated_keys
 from dbt.adapters.sparkevolve.sql.dml import Key
 
 TARGET, STAGED = "`lake`.`db`.`t`", "`lake`.`db`.`t__dbt_tmp_1`"
@@ -29,6 +29,19 @@ def test_repeated_keys_are_told_with_their_number() -> None:
         "HAVING count(*) > 1\n"
         "ORDER BY CAST(DBT_INTERNAL_SOURCE.`Id` AS STRING), CAST(DBT_INTERNAL_SOURCE.`a.b` AS STRING)\n"
         "LIMIT 3"
+    )
+
+
+def test_predicates_are_asked_of_as_a_load_reads_them() -> None:
+    """What is not deterministic is refused in a join alone, and some queries are in one, too."""
+    texts = ["a > rand()", "b in (select 1)"]
+    assert limited_rows("SELECT 1", STAGED, texts, with_source=False) == (
+        "SELECT 1 AS found\nFROM (SELECT 1 AS `sparkevolve_row`)\nJOIN (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
+        "ON (a > rand())\nWHERE (a > rand())\n  AND (b in (select 1))"
+    )
+    assert limited_rows("SELECT 1", STAGED, texts[1:], with_source=True) == (
+        f"SELECT 1 AS found\nFROM {STAGED} AS DBT_INTERNAL_SOURCE\nJOIN (\nSELECT 1\n) AS DBT_INTERNAL_DEST\n"
+        "ON (true)\nWHERE (b in (select 1))"
     )
 
 

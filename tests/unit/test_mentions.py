@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dbt.adapters.sparkevolve.sql.mentions import mentions
+from dbt.adapters.sparkevolve.sql.mentions import has_select, mentions, names_word
 from dbt.adapters.sparkevolve.sql.splitting import tokens
 from tests.unit.package_macros import PURE
 from tests.unit.strategies import rule
@@ -149,3 +149,34 @@ PARTS = (
 def test_the_package_reads_texts_as_the_adapter_does(sql: str) -> None:
     assert PURE.sql_tokens(sql) == [[kind, sql[a:b]] for kind, a, b in tokens(sql) if kind != "space"]
     assert by_package(sql) == by_adapter(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_query"),
+    [
+        ("x in (select 1)", True),
+        ("x > ( /* newest */ SELECT max(y) FROM t)", True),
+        ("exists (with q as (select 1) select 1 from q)", True),
+        ("x = (select -1)", True),
+        ("'(select 1)' = x -- (select 1)", False),
+        ("(select) > 1 and (select = 2) and f(select, 1) and (`select` = 1) and s.select = 2", False),
+        ("extract(year from x) > 1 and trim(from y) = ''", False),
+        ("", False),
+    ],
+)
+def test_a_query_is_told_for_sure(sql: str, is_query: bool) -> None:
+    assert has_select(sql) is PURE.has_select(sql) is is_query
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_named"),
+    [
+        ("x in (select 1 from lake.db.Orders)", True),
+        ("x in (select 1 from lake.db.`orders`)", True),
+        ("x in (select 1 from orders.snapshots)", True),
+        ("orders > 1", True),
+        ("x in (select 'orders' from orders_old) -- orders", False),
+    ],
+)
+def test_a_text_that_may_read_a_table_has_its_name(sql: str, is_named: bool) -> None:
+    assert names_word(sql, "ORDERS") is PURE.names_word(sql, "ORDERS") is is_named

@@ -25,7 +25,7 @@ from pyiceberg.types import (
 from dbt.adapters.sparkevolve.evolution import names
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan, check_source_names, plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Condition, Past, Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.types import fields_within
+from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql
 from dbt.adapters.sparkevolve.load.batch_plan import renamed_in_texts
 from dbt.adapters.sparkevolve.load.plan_report import plan_data, plan_table, removed_values
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -41,6 +41,7 @@ from tests.unit.strategies import (
     nested_pairs,
     recase,
     rule,
+    tables,
 )
 
 # Rows that are replaced keep what they have in columns that the model does not return, or do not.
@@ -415,7 +416,7 @@ def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
 
     def told(*conditions: str) -> list[str]:
         settings = {"predicates": conditions, "replacing": ["id"], "strategy": "merge", "key_setting": "key"}
-        found = PURE.plan_warnings(plan, settings)
+        found = PURE.plan_warnings(plan, settings, as_macros_see(table.fields))
         return [text.partition(" (")[0] for text in found if "predicates" in text]
 
     assert told("id > 1 and s.a > 1", "DBT_INTERNAL_DEST.day > 1 or day_old > '1'") == []
@@ -440,6 +441,9 @@ def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
         ("s.v > 1", {"s.v": "w"}, "`s`.`v`"),
         ("s.v > 1", {"s": "t"}, "`s`"),
         ("size(l.v) > 1", {"l.v": "w"}, "`l`.`element`.`v`"),
+        # A field of a struct may be called as what is in a list or a map is.
+        ("s.value.v > 1", {"s.value.v": "w"}, "`s`.`value`.`v`"),
+        ("s.v > 1", {"s.value.v": "w"}, ""),
         # Spark takes no notice of case, and another field may get the name.
         ("day > 1", {"day": "DAY"}, ""),
         ("day > 1", {"day": "moved", "other": "day"}, ""),
@@ -451,10 +455,12 @@ def test_a_text_with_the_old_name_of_what_is_renamed_is_refused(
     """Spark reads it once the name is another: the schema would be changed, and the run fail."""
 
     def schema(**new: str) -> Schema:
-        name = {n: new.get(n, n[-1] if "." in n else n) for n in ("day", "other", "s", "s.v", "l.v")}
+        name = {n: new.get(n, n[-1] if "." in n else n) for n in ("day", "other", "s", "s.v", "s.value.v", "l.v")}
+        value = struct(15, **{name["s.value.v"]: INT})
         return columns(
             f"id int, {name['day']} int, {name['other']} int, {name['s']}, l",
-            **{name["s"]: struct(10, **{name["s.v"]: INT}), "l": array(20, struct(21, **{name["l.v"]: INT}))},
+            **{name["s"]: struct(10, **{name["s.v"]: INT, "value": value})},
+            l=array(20, struct(21, **{name["l.v"]: INT})),
         )
 
     table, batch = schema(), schema(**renames)
@@ -467,7 +473,7 @@ def test_a_text_with_the_old_name_of_what_is_renamed_is_refused(
     )
     for where in ("predicates", "audits"):
         settings = model_settings(unique_key="id", **{where: text})
-        found = [str(refusal) for refusal in renamed_in_texts(plan, settings)]
+        found = [str(refusal) for refusal in renamed_in_texts(plan, settings, table)]
         setting = "incremental_predicates" if where == "predicates" else where
         ((_, new),) = list(renames.items())[:1]
         assert found == (
@@ -479,11 +485,34 @@ def test_a_text_with_the_old_name_of_what_is_renamed_is_refused(
             else []
         )
         has = {"predicates": [], "audits": [], "replacing": ["id"], "strategy": "merge"} | {where: [text]}
-        assert PURE.renamed_in_texts(by_package, has) == found
+        assert PURE.renamed_in_texts(by_package, has, as_macros_see(table.fields)) == found
     # These find no rows.
     for settings in (model_settings(predicates=text), model_settings(unique_key="id", predicates=text)):
         settings = replace(settings, strategy=Strategy.FULL_REFRESH if settings.unique_key else "append")
-        assert list(renamed_in_texts(plan, settings)) == []
+        assert list(renamed_in_texts(plan, settings, table)) == []
+
+
+_CALLED_AS_IN_LISTS = columns(
+    "key, m",
+    key=struct(10, value=struct(20, element=struct(30, key=INT))),
+    m=mapping(40, struct(50, key=INT), struct(60, value=array(70, struct(80, element=INT)))),
+)
+
+
+@rule
+@given(st.one_of(st.just(_CALLED_AS_IN_LISTS), tables()), st.sampled_from(["New", "value", "element"]))
+def test_an_expression_names_levels_of_structs_alone(table: Schema, new: str) -> None:
+    fields = as_macros_see(table.fields)
+    paths = [path for path, _ in fields_within(table.as_struct())]
+    for path in [*paths, *((*path, new) for path in paths)]:
+        found = named_by_sql(table.as_struct(), path)
+        assert PURE.named_by_sql(fields, list(path)) == list(found)
+    if table is _CALLED_AS_IN_LISTS:
+        inside = named_by_sql(table.as_struct(), ("key", "value", "element", "Key"))
+        assert inside == ("key", "value", "element", "key")
+        inside = named_by_sql(table.as_struct(), ("m", "value", "value", "element", "element"))
+        assert inside == ("m", "value", "element")
+        assert named_by_sql(table.as_struct(), ("m", "key", "key")) == ("m", "key")
 
 
 def test_a_condition_may_be_as_long_as_a_list_of_all_keys() -> None:

@@ -15,10 +15,10 @@ from pyiceberg.types import DateType, IntegerType, LongType, MapType, NestedFiel
 
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Past, Policy, TableFacts
-from dbt.adapters.sparkevolve.evolution.projection import AsUuid, ProjectedColumn
+from dbt.adapters.sparkevolve.evolution.projection import AsUuid, Keep, ProjectedColumn
 from dbt.adapters.sparkevolve.evolution.renames import as_before, begun_warnings, ends_of_renames
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_changes
-from dbt.adapters.sparkevolve.sql import audit_queries, branch_statements, dml
+from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, branch_statements, dml
 from dbt.adapters.sparkevolve.sql.alterations import alter_columns
 from dbt.adapters.sparkevolve.sql.spark_types import Leaf, Struct
 from dbt.adapters.sparkevolve.sql.storable import storable_query
@@ -138,6 +138,12 @@ def test_queries_and_conditions_are_those_of_the_adapter(conditions: list[str], 
     assert PURE.count_violations("select 1", conditions) == audit_queries.count_violations(
         "select 1", conditions
     )
+    rows = batch_queries.planned_rows("s", [ProjectedColumn(name, name, Keep()) for name in listed])
+    projected = [{"name": name, "source": name, "projection": {"kind": "keep"}} for name in listed]
+    for is_merge in (False, True):
+        assert PURE.limited_rows(projected, "s", conditions, is_merge) == batch_queries.limited_rows(
+            rows, "s", conditions, with_source=is_merge
+        )
     assert PURE.some_violations("r", conditions[0], listed, 3) == audit_queries.some_violations(
         "r", conditions[0], listed, 3
     )

@@ -203,6 +203,10 @@ def test_what_would_lose_rows_or_a_column_is_refused(scenario: Scenario) -> None
 
 DAY = {"day": "day_text"}
 LATE = "DBT_INTERNAL_DEST.`Day` >= date'2024-01-01'"
+UNREADABLE = [
+    *("DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"),
+    "DBT_INTERNAL_DEST.id > rand() - 1",
+]
 FOR_BOTH = f"{LATE} or DBT_INTERNAL_DEST.day is null"
 
 
@@ -277,7 +281,8 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
     scenario.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
     # Nor is one added where Spark cannot read them, or an audit.
     for name, config in models.items():
-        limits = {"incremental_predicates": ["DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"]}
+        other = [] if name == "merging" else ["DBT_INTERNAL_DEST.id in (select dai from values (1) as v(n))"]
+        limits = {"incremental_predicates": [*UNREADABLE, *other]}
         audits = {"audits": ["id > 0", "dai > 0"]} if name != "direct" else {}
         scenario.model(f"{old}, 1 as fresh", name, **config, **limits, **audits)
     message = scenario.dbt("run", *WINDOW).log
@@ -289,12 +294,27 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
         setting = "Spark cannot evaluate one of the model's `incremental_predicates`"
         assert told[1].startswith(f"{setting} (DBT_INTERNAL_DEST.dai is not null) {text}"), name
         assert "`DBT_INTERNAL_DEST`.`dai` cannot be resolved" in told[1], name
+        # Spark takes it in a query, but in no condition of MERGE or DELETE.
+        assert told[2].startswith(f"{setting} (DBT_INTERNAL_DEST.id > rand() - 1) {text}"), name
+        assert "eterministic" in told[2], name
+        if name != "merging":
+            assert told[3].startswith(f"{setting} (DBT_INTERNAL_DEST.id in (select dai from values"), name
+            assert "`dai` cannot be resolved" in told[3], name
         if name != "direct":
-            assert told[2].startswith(
+            last = told[3 if name == "merging" else 4]
+            assert last.startswith(
                 f"Spark cannot evaluate one of the model's `audits` (dai > 0) {text}"
             ), name
-            assert "`dai` cannot be resolved" in told[2], name
+            assert "`dai` cannot be resolved" in last, name
         assert scenario.state(name) == before[name], name
+    query = "DBT_INTERNAL_DEST.id in (select 1)"
+    scenario.model(f"{old}, 1 as fresh", "merging", **models["merging"], incremental_predicates=query)
+    assert (
+        f"One of the model's `incremental_predicates` ({query}) has a query, and Spark takes none in the "
+        "condition of a MERGE. Ask for its value in the model with dbt's `run_query`, and write that into the "
+        "condition, or use `incremental_strategy: delete+insert`, which takes queries."
+    ) in scenario.dbt("run", "--select", "merging").log
+    assert scenario.state("merging") == before["merging"]
     # What holds for NULL too, or has the name for something else, lets the batch in; each row is there once.
     load(incremental_predicates=[FOR_BOTH, "'day' <> '' -- day"])
     scenario.run(*WINDOW)

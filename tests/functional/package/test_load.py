@@ -10,6 +10,10 @@ import pytest
 from tests.functional.harness import Scenario
 
 ADDS = {"on_schema_change": "append_new_columns"}
+UNREADABLE = [
+    *("DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"),
+    "DBT_INTERNAL_DEST.id > rand() - 1",
+]
 
 
 @pytest.mark.core
@@ -267,7 +271,8 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
     project.file("models/nameless.sql", "{{ config(enabled=false) }} select 1")
     # Nor is one added where Spark cannot read them.
     for name, config in models.items():
-        limits = {"incremental_predicates": ["DBT_INTERNAL_DEST.id > 0", "DBT_INTERNAL_DEST.dai is not null"]}
+        query = "DBT_INTERNAL_DEST.id in (select dai from values (1) as v(n))"
+        limits = {"incremental_predicates": [*UNREADABLE, *([] if name == "limited_merge" else [query])]}
         project.model(row.format("'2024-01-02'", "'a'") + ", 1 as fresh", name, **ADDS, **config, **limits)
     log = project.dbt("run", "--select", *models).log
     for name in models:
@@ -279,7 +284,24 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
             "null) over the columns that the table is to have. Mend it. Spark says: "
         ), name
         assert "`DBT_INTERNAL_DEST`.`dai` cannot be resolved" in told.split("  * ")[1], name
+        # Spark takes it in a query, but in no condition of MERGE or DELETE.
+        assert "(DBT_INTERNAL_DEST.id > rand() - 1)" in told.split("  * ")[2], name
+        assert "eterministic" in told.split("  * ")[2], name
+        if name != "limited_merge":
+            assert "(DBT_INTERNAL_DEST.id in (select dai from values" in told.split("  * ")[3], name
         assert project.state(name) == before[name], name
+    query = "DBT_INTERNAL_DEST.id in (select 1)"
+    project.model(
+        row.format("'2024-01-02'", "'a'") + ", 1 as fresh",
+        "limited_merge",
+        **ADDS,
+        **models["limited_merge"],
+        incremental_predicates=query,
+    )
+    log = project.dbt("run", "--select", "limited_merge").log
+    text = f"`incremental_predicates` ({query}) has a query, and Spark takes none in the condition of a MERGE."
+    assert text in log
+    assert project.state("limited_merge") == before["limited_merge"]
     load(f"{late} or DBT_INTERNAL_DEST.day is null -- 'day'")
     project.run("--select", *models)
     for name in models:

@@ -121,12 +121,6 @@ def name_before(name: str) -> str | None:
     return old if old and name_between(old) == name else None
 
 
-def named_by_sql(path: Path) -> Path:
-    """Return the folded path by which an expression names a field: without levels of lists and maps."""
-    inner = [name for name in path[1:-1] if name not in ("element", "key", "value")]
-    return tuple(map(fold, (*path[:1], *inner, *path[1:][-1:])))
-
-
 def spelled(names: Iterable[str], there: Iterable[str]) -> list[str]:
     """Return those of some names that are there, in the order and the spelling of that."""
     wanted = set(map(fold, names))

@@ -71,6 +71,7 @@ from dbt.adapters.sparkevolve.evolution.types import (
     is_safe_upcast,
     is_same,
     is_widening,
+    named_by_sql,
     spark_type,
     type_text,
 )
@@ -340,8 +341,8 @@ class _Planner:
         self, parent: Path, name: str, old_name: str, *, has_default: bool = False
     ) -> Condition | None:
         """Return what may not find some rows any more if a field were replaced."""
-        levels = [fold(level) for at, level in enumerate(parent) if parent[: at + 1] in self._in_structs]
-        path, is_null = (*levels, fold(name)), len(levels) == len(parent) and not has_default
+        path = named_by_sql(self.target.as_struct(), (*parent, name))
+        is_null = len(path) == len(parent) + 1 and not has_default
         needing = (c for c in self.policy.conditions if c.needs(path, fold(old_name), is_null=is_null))
         return next(needing, None)
 

@@ -190,6 +190,17 @@ def renamed_in_text(path: Path, new_name: str, setting: str, text: str) -> Refus
     )
 
 
+def query_in_merge(text: str) -> Refusal:
+    """Spark takes no query in the condition of a MERGE, whatever it reads."""
+    return Refusal(
+        columns=(),
+        reason=f"One of the model's `incremental_predicates` ({text.strip()}) has a query, and Spark takes none "
+        "in the condition of a MERGE.",
+        remedy="Ask for its value in the model with dbt's `run_query`, and write that into the condition, or "
+        "use `incremental_strategy: delete+insert`, which takes queries.",
+    )
+
+
 def unreadable_text(setting: str, text: str, reason: str) -> Refusal:
     """Spark cannot read a text of SQL over the columns that the table is to have."""
     return Refusal(

@@ -255,6 +255,23 @@ def fields_within(iceberg_type: IcebergType) -> Iterator[tuple[Path, NestedField
             yield (child.name, *path), field
 
 
+def named_by_sql(table: IcebergType, path: Path) -> Path:
+    """Return the folded path by which an expression names a field: without levels of lists and maps.
+
+    Args:
+        table: the columns of the table.
+        path: the path of one of its fields, or of one that is to be added.
+    """
+    found: list[str] = []
+    parent = table
+    for name in path[:-1]:
+        # What is in a list or a map directly has no name of its own.
+        if isinstance(parent, StructType):
+            found.append(fold(name))
+        parent = next((f.field_type for f in children(parent) if f.name == name), StructType())
+    return (*found, fold(path[-1]))
+
+
 def may_be_cast(source: IcebergType, target: IcebergType) -> bool:
     """Tell whether some values of a type come through a CAST to another one, as the values they are."""
     if not (has_spark_type(source) and has_spark_type(target)):

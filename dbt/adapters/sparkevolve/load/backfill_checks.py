@@ -6,10 +6,10 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import OperationError, may_be_of_expression
 from dbt.adapters.sparkevolve.evolution.history import names_of_others
-from dbt.adapters.sparkevolve.evolution.names import fold, named_by_sql, path_text
+from dbt.adapters.sparkevolve.evolution.names import fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
-from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
+from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql, type_text
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.queries import type_of_value
@@ -79,7 +79,7 @@ class BackfillChecks:
             has_default = f.initial_default is not None
             value = "its default" if has_default else "NULL"
             uses = []
-            named = named_by_sql(path)
+            named = named_by_sql(schema.as_struct(), path)
             if condition.needs(named, fold(other[-1]), is_null=not has_default and len(named) == len(path)):
                 uses.append((f"where` ({condition.text.strip()}) names", "`where` may leave them out"))
             if f.field_id in batched_by:

@@ -35,10 +35,10 @@ from dbt.adapters.sparkevolve.evolution.table_properties import (
     property_changes,
     refused_properties,
 )
-from dbt.adapters.sparkevolve.evolution.types import column_type
+from dbt.adapters.sparkevolve.evolution.types import column_type, named_by_sql
 from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
-from dbt.adapters.sparkevolve.sql.mentions import mentions
+from dbt.adapters.sparkevolve.sql.mentions import has_select, mentions
 
 TOLD = "note in the table's properties what the warning says, so that it is given once"
 
@@ -63,7 +63,7 @@ def plan_batch(
     """
     policy = policy_of(batch, settings, column_docs, facts, model)
     plan = plan_evolution(schema, batch.schema, policy)
-    found = tuple(_refused_settings(plan, settings, facts)) if not plan.refusals else ()
+    found = tuple(_refused_settings(plan, settings, schema, facts)) if not plan.refusals else ()
     if not plan.refusals:
         unknown = metrics_of_unknown(settings.tblproperties, schema, plan.changes)
         found += tuple(refusals.metrics_of_no_column(name, column) for name, column in unknown)
@@ -179,7 +179,7 @@ def _with_properties(plan: EvolutionPlan, configured: Mapping[str, str], facts: 
 
 
 def _refused_settings(
-    plan: EvolutionPlan, settings: IncrementalSettings, facts: TableFacts
+    plan: EvolutionPlan, settings: IncrementalSettings, schema: Schema, facts: TableFacts
 ) -> Iterable[Refusal]:
     # Only a snapshot's batch has columns that are not for the table.
     is_snapshot = bool(settings.bookkeeping)
@@ -203,23 +203,28 @@ def _refused_settings(
         if unknown:
             is_renamed = {names.fold(name) for name in unknown} <= renamed
             yield refusals.no_such_column(unknown, setting, is_renamed)
-    yield from renamed_in_texts(plan, settings)
+    if merges:
+        yield from (refusals.query_in_merge(text) for text in settings.predicates if has_select(text))
+    yield from renamed_in_texts(plan, settings, schema)
     if settings.partition_by and settings.strategy == Strategy.INSERT_OVERWRITE:
         wanted = wanted_partitions(settings)
         if not same_partitions(wanted, facts.partition_by, settings.column_renames):
             yield refusals.other_partitions(wanted, facts.partition_by)
 
 
-def renamed_in_texts(plan: EvolutionPlan, settings: IncrementalSettings) -> Iterable[Refusal]:
+def renamed_in_texts(
+    plan: EvolutionPlan, settings: IncrementalSettings, schema: Schema
+) -> Iterable[Refusal]:
     """Yield each text of SQL that Spark reads after a rename, and that has the old name."""
     limits = settings.limits if settings.strategy != Strategy.FULL_REFRESH else ()
     texts = [("incremental_predicates", text) for text in limits]
     texts += [("audits", str(text)) for text in (*settings.audits, *settings.row_audits)]
     renames = [c for c in plan.changes if isinstance(c, RenameField)]
-    kept = {names.named_by_sql((*c.path[:-1], c.new_name)) for c in renames}
-    kept |= {names.named_by_sql(c.path) for c in plan.changes if isinstance(c, AddColumn | AddField)}
+    table = schema.as_struct()
+    kept = {named_by_sql(table, (*c.path[:-1], c.new_name)) for c in renames}
+    kept |= {named_by_sql(table, c.path) for c in plan.changes if isinstance(c, AddColumn | AddField)}
     for rename in renames:
-        named = names.named_by_sql(rename.path)
+        named = named_by_sql(table, rename.path)
         if named in kept:
             # The name is another field's then, which the text may mean, or the same in another case.
             continue

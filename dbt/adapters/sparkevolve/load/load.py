@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, Remo
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import Condition
+from dbt.adapters.sparkevolve.evolution.types import named_by_sql
 from dbt.adapters.sparkevolve.iceberg import branches
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.older_partitions import partition_values
@@ -250,7 +251,7 @@ class Load:
         for text in self.settings.limits:
             condition = Condition(text, mentions(text))
             for path in added:
-                named = names.named_by_sql(path)
+                named = named_by_sql(self.base.table.schema().as_struct(), path)
                 if condition.needs(named, retired.get(path, ""), is_null=len(named) == len(path)):
                     found.append((text, path))
         return found

@@ -12,27 +12,33 @@ from dbt.adapters.sparkevolve.evolution.names import is_reserved
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.messages import short_message
+from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
 from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, spark_types
-from dbt.adapters.sparkevolve.sql.mentions import has_query, mentions, solid_tokens
+from dbt.adapters.sparkevolve.sql.mentions import has_query, mentions, names_word
 
 logger = AdapterLogger("SparkEvolve")
 
 
 def unreadable_texts(
-    spark: Spark, staged: str, plan: EvolutionPlan, settings: IncrementalSettings
+    spark: Spark,
+    target: SparkEvolveRelation,
+    staged: str,
+    plan: EvolutionPlan,
+    settings: IncrementalSettings,
 ) -> list[Refusal]:
     """Refuse the conditions of a model that Spark cannot read, before the schema is changed for a batch.
 
     Without a change of the schema nothing is asked: the statement that reads a condition says what is wrong
     with it, and nothing was written by then.
 
-    A text with a query in it may read the table itself, whose columns are the old ones yet: it is left to
-    the statement that reads it, too.
+    A text with a query of the table itself, whose columns are the old ones yet, is left to the statement that
+    reads it, too.
 
     Args:
         spark: where to ask.
+        target: the table.
         staged: the rendered name of the staged batch.
         plan: what is to be done for the batch.
         settings: the model's. Of its audits those of single rows have been evaluated by now.
@@ -43,7 +49,8 @@ def unreadable_texts(
     merges = settings.strategy == Strategy.MERGE
     replaces = merges or settings.strategy in (Strategy.DELETE_INSERT, Strategy.MICROBATCH)
     # Iceberg's own columns of a table, such as `_file`, are not in a query of it.
-    limits = [text for text in _alone(settings.limits if replaces else ()) if not _names_metadata(text)]
+    limits = _askable(settings.limits if replaces else (), target)
+    limits = [text for text in limits if not _names_metadata(text)]
     found = _unreadable(
         "incremental_predicates",
         limits,
@@ -51,7 +58,10 @@ def unreadable_texts(
         lambda some: batch_queries.limited_rows(rows, staged, some, with_source=merges),
     )
     return found + _unreadable(
-        "audits", _alone(settings.audits), spark, lambda some: audit_queries.count_violations(rows, some)
+        "audits",
+        _askable(settings.audits, target),
+        spark,
+        lambda some: audit_queries.count_violations(rows, some),
     )
 
 
@@ -78,8 +88,9 @@ def _problem(spark: Spark, query: str) -> str | None:
     return None
 
 
-def _alone(texts: Sequence[str]) -> list[str]:
-    return [text for text in texts if not has_query(solid_tokens(text))]
+def _askable(texts: Sequence[str], target: SparkEvolveRelation) -> list[str]:
+    """Return those of some texts that have no query of the table."""
+    return [text for text in texts if not (has_query(text) and names_word(text, str(target.identifier)))]
 
 
 def _names_metadata(text: str) -> bool:

@@ -232,7 +232,7 @@ class LoadRunner:
 
         def check(plan: EvolutionPlan) -> None:
             if is_loaded(batch, settings):
-                unreadable = unreadable_texts(self._spark, str(staged), plan, settings)
+                unreadable = unreadable_texts(self._spark, target, str(staged), plan, settings)
                 if unreadable:
                     raise EvolutionRefusedError(str(target), unreadable, changed=self._node.changed)
             if unique_id and are_errors():

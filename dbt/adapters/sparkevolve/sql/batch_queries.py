@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dbt.adapters.sparkevolve.evolution.names import quote
 from dbt.adapters.sparkevolve.evolution.projection import ProjectedColumn
 from dbt.adapters.sparkevolve.sql.dml import SOURCE_ALIAS, TARGET_ALIAS, Key, enclosed
+from dbt.adapters.sparkevolve.sql.mentions import has_query
 
 
 def count_nulls(staged: str, names: Sequence[str]) -> str:
@@ -45,7 +46,11 @@ def limited_rows(rows: str, staged: str, predicates: Sequence[str], *, with_sour
         predicates: one or more of them.
         with_source: whether they may name columns of the batch too.
     """
-    # Not in a join's condition, where Spark allows fewer subqueries than in that of a MERGE.
-    source = f", {staged} AS {SOURCE_ALIAS}" if with_source else ""
-    conditions = "\n  AND ".join(map(enclosed, predicates))
-    return f"SELECT 1 AS found\nFROM (\n{rows}\n) AS {TARGET_ALIAS}{source}\nWHERE {conditions}"
+    beside = f"{staged} AS {SOURCE_ALIAS}" if with_source else "(SELECT 1 AS `sparkevolve_row`)"
+    # As in MERGE and DELETE, and not in WHERE, what is not deterministic is refused in a join's condition; but
+    # so are some queries, too.
+    joined = [text for text in predicates if not has_query(text)] or ["true"]
+    on, where = ("\n  AND ".join(map(enclosed, texts)) for texts in (joined, predicates))
+    return (
+        f"SELECT 1 AS found\nFROM {beside}\nJOIN (\n{rows}\n) AS {TARGET_ALIAS}\nON {on}\nWHERE {where}"
+    )

@@ -22,7 +22,7 @@ def by_field_ids(sql: str, schema: Schema) -> str:
         schema: the table's.
     """
     found = [(kind, sql[start:end]) for kind, start, end in tokens(sql)]
-    if has_query([(kind, text) for kind, text in found if kind != "space"]):
+    if has_query(sql):
         return sql
     solid = [number for number, (kind, _) in enumerate(found) if kind != "space"]
     # So that what is around a name is always there.

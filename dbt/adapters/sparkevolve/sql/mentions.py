@@ -17,6 +17,8 @@ KEYWORDS = frozenset(
 """Words of expressions that a column may be called, too."""
 _WITH_UNIT = ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff")
 """Functions whose first of three arguments is the name of a unit."""
+_BEHIND_NAMES = frozenset(("", ")", "]", ",", ".", "=", "<", ">", "!", "|", "&", "/", "%", ":"))
+"""What may stand behind a column's name, and not behind the word SELECT."""
 _CLOSES = {"(": ")", "[": "]", "case": "end"}
 
 Part = tuple[str, str]
@@ -148,7 +150,7 @@ def mentions(sql: str) -> tuple[Mention, ...]:
             del path[0]
         result.append(_Found(tuple(path), _asked(parts, start, at), start, at, is_qualified))
     _find_alternatives(parts, result)
-    is_alone = not has_query(read) and not _has_parameters(read)
+    is_alone = not _has_query(read) and not _has_parameters(read)
     return tuple(
         Mention(
             f.path,
@@ -165,14 +167,29 @@ def solid_tokens(sql: str) -> list[Part]:
     return [(kind, sql[start:end]) for kind, start, end in tokens(sql) if kind != "space"]
 
 
-def has_query(parts: Sequence[Part]) -> bool:
+def has_query(sql: str) -> bool:
     """Tell whether there is a query in a text, in which names may be those of other tables.
 
     `FROM` may begin one, and is within a few functions, too (`extract(year FROM x)`).
-
-    Args:
-        parts: kinds and texts of tokens, without space.
     """
+    return _has_query(solid_tokens(sql))
+
+
+def has_select(sql: str) -> bool:
+    """Tell whether there is a query in a text for sure: `select` may be the name of a column, too."""
+    texts = ["", *(fold(text) for _, text in solid_tokens(sql)), ""]
+    return any(
+        (before, word) == ("(", "select") and after not in _BEHIND_NAMES
+        for before, word, after in zip(texts, texts[1:], texts[2:], strict=False)
+    )
+
+
+def names_word(sql: str, name: str) -> bool:
+    """Tell whether a name stands anywhere in a text, as that of a column, a table or anything else."""
+    return any(_is_name(part, behind_dot=True) and _name(part[1]) == fold(name) for part in solid_tokens(sql))
+
+
+def _has_query(parts: Sequence[Part]) -> bool:
     before = "("
     for kind, text in parts:
         word = fold(text) if kind == "word" else ""
