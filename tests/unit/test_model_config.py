@@ -339,3 +339,15 @@ def test_nothing_is_dropped_before_what_is_to_be_warned_of() -> None:
     )
     with pytest.raises(Stopped):
         build()
+
+
+@pytest.mark.parametrize("materialized", ["table", "seed", "snapshot", "view", "ephemeral", "incremental"])
+def test_checks_of_rows_are_named_where_rows_are_loaded_without_them(materialized: str) -> None:
+    where = f"has no effect in a {materialized}: it is for incremental models. No row is checked."
+    config = {"materialized": materialized, "audits": ["id > 0"], "on_bad_rows": "dead_letter"}
+    is_named = materialized in ("table", "seed", "snapshot")
+    found = [f"`audits` {where}", f"`on_bad_rows` {where}"] if is_named else []
+    assert without_effect(config) == found
+    # As dbt has them where nobody has set them, or set to what is done anyway.
+    own = {"sparkevolve": {"on_bad_rows": "fail", "audits": []}}
+    assert without_effect({**config, "meta": own}) == []

@@ -455,7 +455,9 @@ def test_a_text_with_the_old_name_of_what_is_renamed_is_refused(
     """Spark reads it once the name is another: the schema would be changed, and the run fail."""
 
     def schema(**new: str) -> Schema:
-        name = {n: new.get(n, n[-1] if "." in n else n) for n in ("day", "other", "s", "s.v", "s.value.v", "l.v")}
+        name = {
+            n: new.get(n, n[-1] if "." in n else n) for n in ("day", "other", "s", "s.v", "s.value.v", "l.v")
+        }
         value = struct(15, **{name["s.value.v"]: INT})
         return columns(
             f"id int, {name['day']} int, {name['other']} int, {name['s']}, l",

@@ -96,6 +96,24 @@ def test_what_is_said_of_a_replay() -> None:
     assert none.lines == ["`t`: 0 dead letters of `t_dlt` loaded", "  1 stays: audit: a > 0"]
 
 
+def test_letters_of_a_model_of_another_name_are_told_of() -> None:
+    literal = string_literal("it's")
+    found = Replayed("`t`", "`t_dlt`", True, model="new", of_other_models={"old": 3, "it's": 1})
+    assert found.lines == [
+        "`t`: 0 dead letters of `t_dlt` would be loaded",
+        "  none matches that was still there",
+        "  3 more are of the model `old`, and stay: if `new` was called so, `UPDATE `t_dlt` SET modelName = "
+        "'new' WHERE modelName = 'old'` lets a replay load them",
+        "  1 more is of the model `it's`, and stays: if `new` was called so, `UPDATE `t_dlt` SET modelName = "
+        f"'new' WHERE modelName = {literal}` lets a replay load it",
+    ]
+    assert found.data["of_other_models"] == {"old": 3, "it's": 1}
+    assert replay.count_of_others("`t_dlt`", "new") == (
+        "SELECT `modelName`, count(*) FROM `t_dlt`\nWHERE NOT `modelName` <=> 'new'\n"
+        "GROUP BY `modelName`\nORDER BY `modelName`"
+    )
+
+
 def test_what_goes_into_one_commit_has_a_bound() -> None:
     """The rows of a key go in together, and each commit notes the ids of its letters in a property."""
     numbers = [("many", 10_001), ("most", 10_000), *((f"k{n}", 400) for n in range(50)), ("one", 1)]

@@ -16,6 +16,7 @@ from pyiceberg.types import (
     TimeType,
 )
 
+from dbt.adapters.sparkevolve.evolution import restore_refusals
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.evolution.restore import (
     RestoreField,
@@ -333,3 +334,16 @@ def test_whatever_was_dropped_comes_back_or_is_refused(steps: list[tuple[str, in
         assert dropped_fields(history, found.schema) == tuple(
             d for d in dropped_fields(history, found.schema) if d.field.field_id != field_id
         )
+
+
+@pytest.mark.parametrize(
+    ("number", "more"), [(3, ""), (5, " 2 more without it: this names the next ones when")]
+)
+def test_of_many_orc_files_some_are_named_and_the_others_counted(number: int, more: str) -> None:
+    paths = [f"/t/{n}.orc" for n in range(number)]
+    refusal = restore_refusals.orc_files(("x",), "`t`", ["`t`"], "9 rows in 5 ORC files", "id", only=paths)
+    assert (
+        "UPDATE `t` SET `id` = `id` WHERE _file IN ('/t/0.orc', '/t/1.orc', '/t/2.orc'). Other ORC files "
+        f"have values of it, which a rewrite would lose: name none of these.{more}"
+    ) in str(refusal)
+    assert str(refusal).count("more without it") == bool(more)

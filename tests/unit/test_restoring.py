@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.evolution import record
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn
 from dbt.adapters.sparkevolve.evolution.restore import RestoreField, plan_restore
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
-from dbt.adapters.sparkevolve.iceberg.facts import table_facts
+from dbt.adapters.sparkevolve.iceberg.facts import heads_of_branches, table_facts
 from dbt.adapters.sparkevolve.iceberg.restore import Files, Restored
 from dbt.adapters.sparkevolve.iceberg.schema_commits import commit_docs
 from tests.unit.conftest import MakeTable
@@ -231,3 +231,11 @@ def test_a_field_whose_name_files_without_ids_have_for_another_one(
     set_mapping(other.load_table("db.t"), {1: ["id"], 2: ["note"], 3: ["note_new"]})
     scan = other.load_table("db.t").scan().to_arrow().to_pylist()
     assert {row["id"]: row["note"] for row in scan} == {1: "keep", 2: None, 3: "there"}
+
+
+def test_files_of_a_tag_are_read_without_what_is_added_since(dropped: Table) -> None:
+    head = dropped.metadata.current_snapshot_id
+    assert head is not None
+    with dropped.manage_snapshots() as manage:
+        manage.create_tag(head, "q1").create_branch(head, "audit")
+    assert heads_of_branches(dropped) == {"main": head, "audit": head}

@@ -127,6 +127,7 @@ def without_effect(config: Mapping[str, Any]) -> list[str]:
     config = _own_first(config)
     given = [name for name, value in config.items() if value is not None and value != []]
     found = settings_without_effect(given)
+    found += checks_without_effect(str(config.get("materialized")), config)
     if config.get("materialized") == "incremental":
         found += settings_without_effect_in(strategy_of(config), given)
         if config.get("on_bad_rows") != "dead_letter":
@@ -201,6 +202,19 @@ def other_primary_key(options: Mapping[str, Any], unique_key: Any) -> str:
         f"`options` give the table the primaryKey {stated}, by which Hudi goes, and the unique_key is "
         f"{', '.join(wanted)}. Make them the same."
     )
+
+
+def checks_without_effect(materialized: str, config: Mapping[str, Any]) -> list[str]:
+    """Return what to say of settings by which rows would be checked, where rows are loaded without that.
+
+    Not of a view, which has no rows of its own: what a project says of a whole folder is for others in it.
+    """
+    given = {"audits": bool(config.get("audits")), "on_bad_rows": config.get("on_bad_rows") == "dead_letter"}
+    return [
+        f"`{name}` has no effect in a {materialized}: it is for incremental models. No row is checked."
+        for name, is_set in given.items()
+        if is_set and materialized in ("table", "seed", "snapshot")
+    ]
 
 
 def settings_without_effect_in(strategy: str, given: Iterable[str]) -> list[str]:

@@ -277,7 +277,12 @@ def test_a_name_that_older_rows_have_for_another_column_is_told_of(scenario: Sce
         f"{told}where` (v > 1) names {had}, so that `where` may leave them out.",
         f"{told}batch_by` names {had}, so that they are all in one batch.",
     ]
+    run = backfill(scenario, column="n", value="coalesce(v, 0)", plan_only=True)
+    assert run.warnings == [
+        f"{told}value` (coalesce(v, 0)) names {had}, so that what they get is made of that."
+    ]
     # Each of these is written with that in mind, or names neither.
+    assert backfill(scenario, column="n", value="coalesce(v, int(v_old))", plan_only=True).warnings == []
     for where in ("v > 1 or v is null", "coalesce(v, v_old) = 5", "id > 0"):
         assert backfill(scenario, **n, where=where, plan_only=True).warnings == []
     filled(scenario, **n, where="v > 1")

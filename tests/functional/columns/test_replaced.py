@@ -302,17 +302,17 @@ def test_what_predicates_need_is_not_replaced(scenario: Scenario) -> None:
             assert "`dai` cannot be resolved" in told[3], name
         if name != "direct":
             last = told[3 if name == "merging" else 4]
-            assert last.startswith(
-                f"Spark cannot evaluate one of the model's `audits` (dai > 0) {text}"
-            ), name
+            assert last.startswith(f"Spark cannot evaluate one of the model's `audits` (dai > 0) {text}"), (
+                name
+            )
             assert "`dai` cannot be resolved" in last, name
         assert scenario.state(name) == before[name], name
     query = "DBT_INTERNAL_DEST.id in (select 1)"
     scenario.model(f"{old}, 1 as fresh", "merging", **models["merging"], incremental_predicates=query)
     assert (
         f"One of the model's `incremental_predicates` ({query}) has a query, and Spark takes none in the "
-        "condition of a MERGE. Ask for its value in the model with dbt's `run_query`, and write that into the "
-        "condition, or use `incremental_strategy: delete+insert`, which takes queries."
+        "condition of a MERGE. Ask for its value in the model with dbt's `run_query`, and write that into "
+        "the condition, or use `incremental_strategy: delete+insert`, which takes queries."
     ) in scenario.dbt("run", "--select", "merging").log
     assert scenario.state("merging") == before["merging"]
     # What holds for NULL too, or has the name for something else, lets the batch in; each row is there once.

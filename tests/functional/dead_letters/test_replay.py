@@ -99,6 +99,18 @@ def test_rows_go_in_once_their_cause_is_mended(scenario: Scenario, strategy: str
     invocation_id = letters(scenario)[0]["invocationId"]
     assert f"  dead letters: 3, set aside at {at}, dbt run {invocation_id}\n" in history
     assert at.endswith("+00:00")
+    # The model may have had another name while its table has had this one.
+    older = f"update {scenario.relation('t_dlt')} set modelName = 'older' where messageId = '{{\"id\":4}}'"
+    scenario.sql(older)
+    history = scenario.dbt("run-operation", "schema_history", "--args", "{model: t}").log
+    assert f"  dead letters: 2, set aside at {at}, dbt run {invocation_id}\n" in history
+    assert f"  dead letters: 1, set aside at {at}, dbt run {invocation_id}, of the model `older`\n" in history
+    log = replay(scenario, plan_only=True)
+    update, _, rest = log.partition("  1 more is of the model `older`, and stays: if `t` was called so, `")[
+        2
+    ].partition("` lets a replay load it\n")
+    assert rest
+    scenario.sql(update)
     # What a run has left that ended while it changed the case of a name.
     between = name_between("amount")
     scenario.sql(f"alter table {scenario.relation()} rename column amount to {between}")

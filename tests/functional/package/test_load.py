@@ -299,7 +299,9 @@ def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario
         incremental_predicates=query,
     )
     log = project.dbt("run", "--select", "limited_merge").log
-    text = f"`incremental_predicates` ({query}) has a query, and Spark takes none in the condition of a MERGE."
+    text = (
+        f"`incremental_predicates` ({query}) has a query, and Spark takes none in the condition of a MERGE."
+    )
     assert text in log
     assert project.state("limited_merge") == before["limited_merge"]
     load(f"{late} or DBT_INTERNAL_DEST.day is null -- 'day'")

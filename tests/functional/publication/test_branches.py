@@ -71,6 +71,22 @@ def test_operations_look_at_the_reserved_branch(
         assert run.success, run.log
         assert audited() == rows
     assert scenario.rows() == [(1, 10), (2, 20)]
+    # Iceberg looks for rows by the columns that the branch had when it was written.
+    table = scenario.relation()
+    scenario.sql(f"alter table {table} add columns (x int)")
+    fill = ("run-operation", "backfill_column", "--args", "{model: t, column: x, value: n}")
+    write = f"INSERT INTO {table} SELECT * FROM {table} WHERE false"
+    assert (
+        f"`spark.wap.branch` is `audit`, to which nothing was written since {table} has `x`, and in such a "
+        "branch Iceberg cannot look for rows by it. Write to it first, with that setting: run the model, or "
+        f"`{write}`. Nothing was written."
+    ) in scenario.dbt(*fill).log
+    scenario.sql("set spark.wap.branch = audit")
+    scenario.sql(write)
+    scenario.sql("reset spark.wap.branch")
+    run = scenario.dbt(*fill)
+    assert run.success, run.log
+    assert audited() == [(1, 20, 20), (2, 40, 40), (3, -6, -6)]
 
 
 def test_rows_that_are_kept_apart_are_refused(scenario: Scenario) -> None:

@@ -18,6 +18,11 @@ def little_goes_into_one_statement(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dbt.adapters.sparkevolve.clauses.SEED_CHARACTERS", 100)
 
 
+WARNED = (
+    "seed.case.few: `on_bad_rows` has no effect in a seed: it is for incremental models. No row is checked."
+)
+
+
 def csv(columns: str, lines: list[str]) -> str:
     return "\n".join([columns, *lines]) + "\n"
 
@@ -35,7 +40,12 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     scenario.write_project(
         seeds={
             "case": {
-                "few": {"+column_types": types, "+delimiter": ";", "+quote_columns": True},
+                "few": {
+                    "+column_types": types,
+                    "+delimiter": ";",
+                    "+quote_columns": True,
+                    "+on_bad_rows": "dead_letter",
+                },
                 "many": {"+partition_by": "part", "+tblproperties": {"made.for": "x"}},
                 "none": {"+column_types": {"id": "int"}},
             }
@@ -65,6 +75,8 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
         code = "CREATE" if "--full-refresh" in arguments else "INSERT"
         for name, rows, text in (("few", 2, "2 rows"), ("many", MANY, "25 rows"), ("none", 0, "0 rows")):
             response = {"code": code, "rows_affected": rows, "rows_inserted": rows, **scenario.at(name)}
+            if name == "few":
+                response["warnings"] = [WARNED]
             assert run.done(name) == (f"OK {text}", response)
         assert scenario.tables() == ["few", "many", "none"]
         assert scenario.types("few") == {
@@ -108,7 +120,7 @@ def test_a_seed_is_replaced_in_one_commit(scenario: Scenario) -> None:
     assert scenario.snapshots("many") == before
     run = scenario.dbt("seed")
     assert run.success, run.message or run.log
-    assert run.warnings == [lost]
+    assert sorted(run.warnings) == sorted([WARNED, lost])
     assert run.done("many") == (
         "OK 3 rows, +1 column, 1 lost",
         {

@@ -194,8 +194,8 @@ def query_in_merge(text: str) -> Refusal:
     """Spark takes no query in the condition of a MERGE, whatever it reads."""
     return Refusal(
         columns=(),
-        reason=f"One of the model's `incremental_predicates` ({text.strip()}) has a query, and Spark takes none "
-        "in the condition of a MERGE.",
+        reason=f"One of the model's `incremental_predicates` ({text.strip()}) has a query, and Spark takes "
+        "none in the condition of a MERGE.",
         remedy="Ask for its value in the model with dbt's `run_query`, and write that into the condition, or "
         "use `incremental_strategy: delete+insert`, which takes queries.",
     )

@@ -207,8 +207,11 @@ def orc_files(
     others = ""
     if only:
         paths = [string_literal(file) for file in only[:_MOST_PATHS]]
-        condition = f"_file IN ({', '.join(paths)}{', …' if len(only) > _MOST_PATHS else ''})"
+        condition = f"_file IN ({', '.join(paths)})"
         others = " Other ORC files have values of it, which a rewrite would lose: name none of these."
+        if len(only) > _MOST_PATHS:
+            more = len(only) - _MOST_PATHS
+            others += f" {more} more without it: this names the next ones when it is called again."
     else:
         condition = "_file LIKE '%.orc'"
     updates = [f"UPDATE {t} SET {quote(column)} = {quote(column)} WHERE {condition}" for t in tables]

@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyiceberg.schema import index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -121,6 +122,20 @@ def changes_files(snapshot: Snapshot) -> bool:
     """Tell whether a commit has added or removed any file, as far as its summary says."""
     summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return any(summary.get(name, "0") != "0" for name in _CHANGES)
+
+
+def fields_younger_than(base: Base) -> set[int]:
+    """Return the ids of fields by which Iceberg's Spark cannot filter the rows that a run starts from.
+
+    It reads a branch by the table's columns, but binds filters to those of its snapshot, unless that is the
+    current one of the table.
+    """
+    metadata = base.table.metadata
+    snapshot = metadata.snapshot_by_id(base.head) if base.head is not None else None
+    if snapshot is None or snapshot.snapshot_id == metadata.current_snapshot_id:
+        return set()
+    schema = metadata.schema_by_id(snapshot.schema_id) if snapshot.schema_id is not None else None
+    return set(index_by_id(metadata.schema())) - set(index_by_id(schema)) if schema is not None else set()
 
 
 def is_wap_enabled(table: Table) -> bool:

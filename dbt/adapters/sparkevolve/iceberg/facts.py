@@ -7,6 +7,7 @@ from pyiceberg.manifest import FileFormat, ManifestContent, ManifestEntry
 from pyiceberg.partitioning import PartitionField
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.transforms import IdentityTransform, VoidTransform
 
 from dbt.adapters.sparkevolve.evolution import record
@@ -49,9 +50,15 @@ def plan_of(table: Table, decide: Callable[[Schema, TableFacts], EvolutionPlan])
     facts = table_facts(table)
     plan = decide(table.schema(), facts)
     fills = any(isinstance(change, AddColumn) and change.default is not None for change in plan.changes)
-    if fills and next(orc_files(table, {ref.snapshot_id for ref in table.metadata.refs.values()}), None):
+    if fills and next(orc_files(table, heads_of_branches(table).values()), None):
         return decide(table.schema(), replace(facts, fills_older_rows=False))
     return plan
+
+
+def heads_of_branches(table: Table) -> dict[str, int]:
+    """Return the head of each branch by its name: a tag is read under the schema of its snapshot."""
+    refs = table.metadata.refs.items()
+    return {name: ref.snapshot_id for name, ref in refs if ref.snapshot_ref_type == SnapshotRefType.BRANCH}
 
 
 def orc_files(table: Table, heads: Iterable[int]) -> Iterator[ManifestEntry]:

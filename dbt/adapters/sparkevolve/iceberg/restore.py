@@ -8,7 +8,7 @@ from typing import Any
 from dbt.adapters.base.relation import BaseRelation
 from pyiceberg.manifest import ManifestContent
 from pyiceberg.table import Table
-from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import (
     AddSchemaUpdate,
     RemovePropertiesUpdate,
@@ -30,7 +30,7 @@ from dbt.adapters.sparkevolve.evolution.types import fields_within, type_text
 from dbt.adapters.sparkevolve.iceberg import guards
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.deleted_rows import deleted_rows
-from dbt.adapters.sparkevolve.iceberg.facts import orc_files, partition_names
+from dbt.adapters.sparkevolve.iceberg.facts import heads_of_branches, orc_files, partition_names
 from dbt.adapters.sparkevolve.iceberg.newer_format import is_atomic
 from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, answer, retry
 from dbt.adapters.sparkevolve.iceberg.schema_history import since
@@ -296,11 +296,8 @@ def _unreadable(relation: str, table: Table, change: RestoreField) -> Refusal | 
         return None
     lacking: dict[str, dict[str, int]] = {}
     others = False
-    for branch, ref in table.metadata.refs.items():
-        # A tag is read under the schema that its snapshot was made with.
-        if ref.snapshot_ref_type != SnapshotRefType.BRANCH:
-            continue
-        for entry in orc_files(table, [ref.snapshot_id]):
+    for branch, head in heads_of_branches(table).items():
+        for entry in orc_files(table, [head]):
             file = entry.data_file
             named = {*(file.value_counts or {}), *(file.column_sizes or {})}
             if all(i in named or _had(table, entry.snapshot_id, i) for i in defaults):

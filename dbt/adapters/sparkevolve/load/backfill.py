@@ -88,8 +88,11 @@ class Backfill:
         self._column, self._field_id = column_to_fill(target, table.schema(), given.column)
         self._batching = self._batches_of(table)
         checks.texts()
+        by_ids = [int(n) for n in self._batching.identities] if given.batch_by else []
+        base = catalog.base(target, lambda: spark.setting("spark.wap.branch"), table)
+        checks.branch(base, self._field_id, by_ids)
         self._convert = checks.conversion(self._column)
-        checks.names(table, [int(n) for n in self._batching.identities] if given.batch_by else [])
+        checks.names(table, by_ids)
         self._request = Request(
             path_text(self._column.path),
             given.value,

@@ -10,6 +10,7 @@ from dbt.adapters.sparkevolve.evolution.names import fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql, type_text
+from dbt.adapters.sparkevolve.iceberg.base import Base, fields_younger_than
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.queries import type_of_value
@@ -62,6 +63,30 @@ class BackfillChecks:
         # As a condition, since an aggregate or a window function is refused there.
         self._analyse("value", sql.rows_query(str(self._target), f"({given.value}\n) IS NULL"))
 
+    def branch(self, base: Base, field_id: int, batched_by: Sequence[int]) -> None:
+        """See whether Iceberg can look for rows in the branch that is filled, by what is younger than that.
+
+        By the column itself, too, since that may have to be NULL.
+
+        Args:
+            base: what is filled.
+            field_id: the column's id.
+            batched_by: the ids of the columns that ``batch_by`` names.
+        """
+        young = fields_younger_than(base)
+        schema = base.table.schema()
+        named = [mention.path for mention in mentions(self._given.where)]
+        for path, f in fields_within(schema.as_struct()):
+            own = named_by_sql(schema.as_struct(), path)
+            is_looked_at = f.field_id in batched_by or (f.field_id == field_id and self._given.only_null)
+            if f.field_id in young and (is_looked_at or any(name[: len(own)] == own for name in named)):
+                raise OperationError(
+                    f"`spark.wap.branch` is `{base.ref}`, to which nothing was written since {self._target} "
+                    f"has {path_text(path)}, and in such a branch Iceberg cannot look for rows by it. Write "
+                    f"to it first, with that setting: run the model, or `INSERT INTO {self._target} SELECT * "
+                    f"FROM {self._target} WHERE false`. Nothing was written."
+                )
+
     def names(self, table: LoadedTable, batched_by: Sequence[int]) -> None:
         """Warn of columns in a user's texts that older rows are without: another one had the name by then.
 
@@ -71,23 +96,29 @@ class BackfillChecks:
         """
         schema = table.schema()
         others = names_of_others(table.metadata.schemas, schema)
-        condition = Condition(self._given.where, mentions(self._given.where)) if others else None
+        if not others:
+            return
+        value, condition = (
+            Condition(text, mentions(text)) for text in (self._given.value, self._given.where)
+        )
         for path, f in fields_within(schema.as_struct()):
-            if f.field_id not in others or condition is None:
+            if f.field_id not in others:
                 continue
             other = others[f.field_id]
             has_default = f.initial_default is not None
-            value = "its default" if has_default else "NULL"
+            is_read = "its default" if has_default else "NULL"
             uses = []
-            named = named_by_sql(schema.as_struct(), path)
-            if condition.needs(named, fold(other[-1]), is_null=not has_default and len(named) == len(path)):
+            named, old = named_by_sql(schema.as_struct(), path), fold(other[-1])
+            if value.needs(named, old, is_null=False):
+                uses.append((f"value` ({value.text.strip()}) names", "what they get is made of that"))
+            if condition.needs(named, old, is_null=not has_default and len(named) == len(path)):
                 uses.append((f"where` ({condition.text.strip()}) names", "`where` may leave them out"))
             if f.field_id in batched_by:
                 uses.append(("batch_by` names", "they are all in one batch"))
             for use, effect in uses:
                 warn(
                     f"{self._target}: `{use} {path_text(path)}, a name that {path_text(other)} had before: "
-                    f"in rows from then it is {value} unless they were filled since, so that {effect}."
+                    f"in rows from then it is {is_read} unless they were filled since, so that {effect}."
                 )
 
     def _analyse(self, argument: str, query: str) -> None:

@@ -212,9 +212,7 @@ def _refused_settings(
             yield refusals.other_partitions(wanted, facts.partition_by)
 
 
-def renamed_in_texts(
-    plan: EvolutionPlan, settings: IncrementalSettings, schema: Schema
-) -> Iterable[Refusal]:
+def renamed_in_texts(plan: EvolutionPlan, settings: IncrementalSettings, schema: Schema) -> Iterable[Refusal]:
     """Yield each text of SQL that Spark reads after a rename, and that has the old name."""
     limits = settings.limits if settings.strategy != Strategy.FULL_REFRESH else ()
     texts = [("incremental_predicates", text) for text in limits]

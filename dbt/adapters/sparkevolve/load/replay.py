@@ -106,6 +106,8 @@ class Replayed:
         left_out: of how many of those that went in values were left out, by the paths of these.
         by_others: how many letters another replay has loaded while this one ran.
         gone: how many others were removed meanwhile.
+        model: the name of the model.
+        of_other_models: how many letters were not looked at, since they have the name of another model.
     """
 
     table: str
@@ -117,6 +119,8 @@ class Replayed:
     left_out: Counter[str] = field(default_factory=Counter)
     by_others: int = 0
     gone: int = 0
+    model: str = ""
+    of_other_models: dict[str, int] = field(default_factory=dict)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -131,6 +135,7 @@ class Replayed:
             "left_out": dict(self.left_out),
             "loaded_by_others": self.by_others,
             "removed_by_others": self.gone,
+            "of_other_models": self.of_other_models,
         }
 
     @property
@@ -164,6 +169,13 @@ class Replayed:
             texts.append(f"  {number} {stay}: {one_line(reason, _LONGEST_REASON)}")
         if any(self.staying[reason] for reason in OUTDATED):
             texts.append("  `overwrite: true` loads these too, and replaces the rows of their keys")
+        texts += [
+            f"  {number} more {agreeing(number, 'is', 'are')} of the model {quote(name)}, and "
+            f"{agreeing(number, 'stays', 'stay')}: if {quote(self.model)} was called so, `UPDATE "
+            f"{self.letters} SET modelName = {string_literal(self.model)} WHERE modelName = "
+            f"{string_literal(name)}` lets a replay load {agreeing(number, 'it', 'them')}"
+            for name, number in self.of_other_models.items()
+        ]
         return texts
 
 
@@ -263,7 +275,9 @@ class Replay:
                 "`method: session`, or in a REST catalog. Nothing was loaded."
             )
         self._check_key(table)
-        found = Replayed(str(self._target), str(self._letters), self._arguments.plan_only)
+        found = Replayed(
+            str(self._target), str(self._letters), self._arguments.plan_only, model=self._model_name
+        )
         try:
             self._refresh()
             self._check_where()
@@ -273,6 +287,8 @@ class Replay:
             self._load(judged, found)
             if not self._arguments.plan_only:
                 self._note_others(judged, table, found)
+            others = self._spark.rows(replay.count_of_others(str(self._letters), self._model_name))
+            found.of_other_models = {str(name): int(number) for name, number in others if name is not None}
         finally:
             self._give_back()
         return found

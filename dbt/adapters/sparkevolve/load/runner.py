@@ -718,9 +718,9 @@ class LoadRunner:
         if is_plan:
             texts = "; ".join(map(str, ends))
             raise OperationError(
-                f"A run has ended while it changed the case of a name in {node.relation}, and this would take "
-                f"that back first ({texts}). A plan changes nothing, and can be made once that is done: by "
-                "the next run of the model, or by this without `plan_only`."
+                f"A run has ended while it changed the case of a name in {node.relation}, and this would "
+                f"take that back first ({texts}). A plan changes nothing, and can be made once that is "
+                "done: by the next run of the model, or by this without `plan_only`."
             )
         self.end_renames(self.begin_load(node.relation), node.relation, node.settings)
 

@@ -47,10 +47,8 @@ def limited_rows(rows: str, staged: str, predicates: Sequence[str], *, with_sour
         with_source: whether they may name columns of the batch too.
     """
     beside = f"{staged} AS {SOURCE_ALIAS}" if with_source else "(SELECT 1 AS `sparkevolve_row`)"
-    # As in MERGE and DELETE, and not in WHERE, what is not deterministic is refused in a join's condition; but
-    # so are some queries, too.
+    # As in MERGE and DELETE, and not in WHERE, what is not deterministic is refused in a join's condition;
+    # but so are some queries, too.
     joined = [text for text in predicates if not has_query(text)] or ["true"]
     on, where = ("\n  AND ".join(map(enclosed, texts)) for texts in (joined, predicates))
-    return (
-        f"SELECT 1 AS found\nFROM {beside}\nJOIN (\n{rows}\n) AS {TARGET_ALIAS}\nON {on}\nWHERE {where}"
-    )
+    return f"SELECT 1 AS found\nFROM {beside}\nJOIN (\n{rows}\n) AS {TARGET_ALIAS}\nON {on}\nWHERE {where}"

@@ -591,6 +591,14 @@ def count_of(letters: str, model: str, ids: Iterable[str]) -> str:
     return f"SELECT count(*) FROM {letters}\nWHERE {_is_one_of(model, ids)}"
 
 
+def count_of_others(letters: str, model: str) -> str:
+    """Return the query of how many letters have the name of another model, by that; none for no name."""
+    return (
+        f"SELECT `modelName`, count(*) FROM {letters}\nWHERE NOT `modelName` <=> {string_literal(model)}\n"
+        "GROUP BY `modelName`\nORDER BY `modelName`"
+    )
+
+
 def _is_one_of(model: str, ids: Iterable[str]) -> str:
     listed = ", ".join(map(string_literal, ids))
     return f"`modelName` = {string_literal(model)} AND {letter_id()} IN ({listed})"

@@ -29,7 +29,8 @@
       {% endfor %}
     {% endfor %}
     {% for of_run in letters %}
-      {% do sparkevolve__say('  dead letters: ' ~ of_run.letters ~ ', set aside at ' ~ of_run.at ~ ', dbt run ' ~ of_run.invocation_id) %}
+      {% do sparkevolve__say('  dead letters: ' ~ of_run.letters ~ ', set aside at ' ~ of_run.at ~ ', dbt run ' ~ of_run.invocation_id
+                ~ (', of the model ' ~ adapter.quote(of_run.model) if of_run.model is defined else '')) %}
     {% endfor %}
     {% set current = history | selectattr('is_current') | first %}
     {% do sparkevolve__say('  columns now:') %}
@@ -59,15 +60,19 @@
     {% endif %}
     {% if 'invocationid' in columns and 'loadedat' in columns and 'modelname' in columns %}
       {% set query %}
-        select invocationId, unix_micros(min(loadedAt)), count(*) from {{ letters }}
-        where modelName = {{ adapter.clauses().string_literal(node.unique_id.split('.')[2]) }}
-        group by invocationId order by min(loadedAt)
+        select invocationId, unix_micros(min(loadedAt)), count(*), modelName from {{ letters }}
+        group by invocationId, modelName order by min(loadedAt)
       {% endset %}
       {% for row in run_query(query).rows %}
         {# Whole seconds: what others write there may be of any time, or none. #}
         {% set seconds = (row[1] or 0) | int // 1000000 %}
         {% set at = modules.datetime.datetime.fromtimestamp(seconds, modules.pytz.utc).isoformat() %}
-        {% do found.append({'invocation_id': row[0], 'at': at if row[1] else none, 'letters': row[2] | int}) %}
+        {% set of_run = {'invocation_id': row[0], 'at': at if row[1] else none, 'letters': row[2] | int} %}
+        {# The model may have had another name. #}
+        {% if row[3] and row[3] != node.unique_id.split('.')[2] %}
+          {% do of_run.update({'model': row[3]}) %}
+        {% endif %}
+        {% do found.append(of_run) %}
       {% endfor %}
     {% endif %}
   {% endif %}
