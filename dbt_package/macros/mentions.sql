@@ -104,9 +104,10 @@
 {# Whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`). #}
 {% macro may_be_sql_word(parts, start, end) %}
   {% set words = [
-    'all', 'and', 'any', 'between', 'case', 'cast', 'distinct', 'div', 'else', 'end', 'escape', 'exists', 'false', 'ilike',
+    'all', 'and', 'any', 'between', 'case', 'cast', 'distinct', 'div', 'else', 'escape', 'exists', 'false', 'ilike',
     'in', 'interval', 'is', 'like', 'not', 'null', 'or', 'regexp', 'rlike', 'some', 'then', 'true', 'when'
   ] %}
+  {# As the end of a CASE, `end` is no mention. #}
   {% set is_in_type = parts[end][1] == ':' and parts[end + 1][1] != ':' %}
   {% do return(is_in_type or parts[start][1] | lower in words) %}
 {% endmacro %}
@@ -144,6 +145,7 @@
     {% if read.groups %}
       {% set at, group = loop.index0 + 2, read.groups[-1] %}
       {% set word = part[1] | lower if parts[loop.index0 + 1][1] != '.' else '' %}
+      {% set word = '' if word == 'end' and at in starts else word %}
       {% if at in starts %}
         {% do group.found.append(starts[at]) %}
       {% endif %}
@@ -292,6 +294,10 @@
   {% if before[1] | lower == 'to' and sparkevolve.is_sql_name(parts[start - 2]) %}
     {% do return(false) %}
   {% endif %}
+  {# `case when x then y end` #}
+  {% if parts[start][1] | lower == 'end' and end == start + 1 and sparkevolve.ends_operand(parts, start - 1) %}
+    {% do return(false) %}
+  {% endif %}
   {% if before[1] == '(' %}
     {% set function = parts[start - 2][1] | lower %}
     {% if function == 'extract' and after[1] | lower == 'from' %}
@@ -304,6 +310,21 @@
     {% endif %}
   {% endif %}
   {% do return(true) %}
+{% endmacro %}
+
+
+{# Whether something has ended for sure behind which no column may stand without an operator. #}
+{% macro ends_operand(parts, at) %}
+  {% set before_operands = [
+    'all', 'and', 'any', 'between', 'both', 'by', 'case', 'cast', 'distinct', 'div', 'else', 'escape', 'exists', 'for', 'from',
+    'having', 'ilike', 'in', 'interval', 'is', 'join', 'leading', 'like', 'limit', 'not', 'offset', 'on', 'or', 'over',
+    'placing', 'regexp', 'rlike', 'select', 'some', 'then', 'trailing', 'using', 'when', 'where', 'with'
+  ] %}
+  {% set kind, text = parts[at] %}
+  {% if kind == 'word' %}
+    {% do return(text | lower not in before_operands or parts[at - 1][1] == '.') %}
+  {% endif %}
+  {% do return(kind == 'quoted' or text in [')', ']']) %}
 {% endmacro %}
 
 

@@ -50,6 +50,16 @@ def by_adapter(sql: str) -> Read:
         # Of a table in a subquery.
         ("x in (select o.day from lake.s.o as o)", [("x",), ("o", "day"), ("lake", "s", "o")]),
         ("case when x then day end", [("x",), ("day",)]),
+        ("case end when 'a' then end else end end > END", [("end",)] * 4),
+        (
+            "case when x then s.when end + (case when `end` then 1 end) > end",
+            [("x",), ("s", "when"), ("end",), ("end",)],
+        ),
+        (
+            "f(end) or trim(both end from x) = end[1] or x is distinct from end",
+            [("end",), ("end",), ("x",), ("end",), ("x",), ("end",)],
+        ),
+        ("case when x then null end or case when y then 'a' end or not end", [("x",), ("y",), ("end",)]),
         ("x between 1 and day", [("x",), ("day",)]),
         ("`1a` > 1L and 2b > 1e3", [("1a",), ("2b",)]),
         ("x /* not closed day", [("x",)]),
@@ -57,7 +67,19 @@ def by_adapter(sql: str) -> Read:
     ],
 )
 def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) -> None:
-    others = {*KEYWORDS, "interval", "from", "to", "select", "as", "1l", "1e3"}
+    others = {
+        *(KEYWORDS - {"end"}),
+        "else",
+        "both",
+        "distinct",
+        "interval",
+        "from",
+        "to",
+        "select",
+        "as",
+        "1l",
+        "1e3",
+    }
     found = [path for path, *_ in by_adapter(sql) if path[0] not in others]
     assert found == named
     assert by_package(sql) == by_adapter(sql)
@@ -68,6 +90,7 @@ def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) 
     [
         ("case when x > 1 then y end > 2", "x y"),
         ("case when `end` > DBT_INTERNAL_DEST.interval then 1 end", "end interval"),
+        ("case when x then 1 end > end", "x end"),
         ("x > y - interval 3 days", "x y"),
         # Parameters, and names in types.
         ("forall(x, y -> y <> '') and DBT_INTERNAL_DEST.z > 1", "z"),
@@ -107,6 +130,7 @@ def test_what_is_asked_of_null_is_told() -> None:
         ("y > 1 and (z > 1 or x > 1 and x < 9 or x is null)", "z x x x"),
         ("y between 1 and 2 or x between 1 and 2 or x is null", "y x x"),
         ("case when y > 1 or x > 1 then true end or x is null", "y x x"),
+        ("case when y > end then end end = end or x > 1 or x is null", "y x x"),
         ("x > 1 or l[1 + y] > 1 or x is null", "x l y x"),
         # The test is a part of something else.
         ("not (x is null)", ""),
@@ -123,7 +147,7 @@ def test_what_is_asked_of_null_is_told() -> None:
         ("case when x is null or x > 1 then false end", ""),
         ("x > 1 or (select x from t where y > 1 or x is null)", ""),
         # A name may be a keyword: then nothing is known.
-        ("end > 1 or x > 1 or x is null", ""),
+        ("x end > 1 or x > 1 or x is null", ""),
         ("case > 1 or x > 1 or x is null", ""),
         ("x > 1 or x is null)", ""),
         ("coalesce(x, 9) > 1 or x <=> null", ""),
@@ -140,7 +164,7 @@ PARTS = (
     *[*".()[],:;= \n\r'\"`\\"],
     *("'s'", '"d"', "r'\\'", "-- x\n", "--\\\n", "/*", "*/", "/*+"),
     *("is", "not", "null", "as", "to", "extract", "from", "dateadd", "isnull", "interval", "->"),
-    *(" or ", " and ", " between ", " case ", " end ", " a is null ", "(", ")", "select "),
+    *(" or ", " and ", " between ", " case ", " then ", " end ", " end ", " a is null ", "(", ")", "select "),
 )
 
 

@@ -17,6 +17,11 @@ KEYWORDS = frozenset(
 """Words of expressions that a column may be called, too."""
 _WITH_UNIT = ("dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff")
 """Functions whose first of three arguments is the name of a unit."""
+_BEFORE_OPERANDS = (KEYWORDS - {"end", "false", "null", "true"}) | {
+    *("both", "by", "for", "from", "having", "join", "leading", "limit", "offset", "on", "over", "placing"),
+    *("select", "trailing", "using", "where", "with"),
+}
+"""Words behind which a column may stand."""
 _BEHIND_NAMES = frozenset(("", ")", "]", ",", ".", "=", "<", ">", "!", "|", "&", "/", "%", ":"))
 """What may stand behind a column's name, and not behind the word SELECT."""
 _CLOSES = {"(": ")", "[": "]", "case": "end"}
@@ -208,7 +213,8 @@ def _has_parameters(parts: Sequence[Part]) -> bool:
 def _may_be_word(parts: Sequence[Part], start: int, end: int) -> bool:
     """Tell whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`)."""
     is_in_type = parts[end][1] == ":" and parts[end + 1][1] != ":"
-    return is_in_type or fold(parts[start][1]) in KEYWORDS
+    # As the end of a CASE it is no mention.
+    return is_in_type or fold(parts[start][1]) in KEYWORDS - {"end"}
 
 
 def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
@@ -220,6 +226,8 @@ def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
     for at in range(2, end):
         text, group = parts[at][1], groups[-1]
         word = fold(text) if parts[at - 1][1] != "." else ""
+        if word == "end" and at in starts:
+            word = ""
         if at in starts:
             group.found.append(starts[at])
         if word in _CLOSES:
@@ -287,7 +295,17 @@ def _is_column(parts: Sequence[tuple[str, str]], start: int, end: int) -> bool:
         return False
     if fold(before[1]) == "to" and _is_name(parts[start - 2]):
         return False  # `interval '1 2' day to hour`
+    if fold(parts[start][1]) == "end" and end == start + 1 and _ends_operand(parts, start - 1):
+        return False  # `case when x then y end`
     return not is_unit(parts, start)
+
+
+def _ends_operand(parts: Sequence[tuple[str, str]], at: int) -> bool:
+    """Tell whether something has ended for sure behind which no column may stand without an operator."""
+    kind, text = parts[at]
+    if kind == "word":
+        return fold(text) not in _BEFORE_OPERANDS or parts[at - 1][1] == "."
+    return kind == "quoted" or text in (")", "]")
 
 
 def is_unit(parts: Sequence[tuple[str, str]], start: int) -> bool:
