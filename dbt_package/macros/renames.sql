@@ -116,7 +116,7 @@
         {% set taken = located.siblings.get(name | lower, old) %}
         {% do run.wanted.update({old.id: {
           'path': path, 'old': old, 'name': name, 'taken': none if taken.id == old.id else taken, 'returned': none,
-          'returns_new': false
+          'returns_new': false, 'returns_here': false
         }}) %}
       {% endif %}
     {% endif %}
@@ -127,7 +127,11 @@
     {% if here not in places %}
       {% do rename.update({'returned': sparkevolve.returned_as(batch, rename, rename.old.name, new_of)}) %}
     {% endif %}
-    {% do rename.update({'returns_new': sparkevolve.returned_as(batch, rename, rename.name, new_of) is not none}) %}
+    {% set returned_here = sparkevolve.siblings_at(batch, rename.path.names).values() | map(attribute='name') | list %}
+    {% do rename.update({
+      'returns_new': sparkevolve.returned_as(batch, rename, rename.name, new_of) is not none,
+      'returns_here': rename.name in returned_here
+    }) %}
   {% endfor %}
   {% set found = {} %}
   {% for id, rename in run.wanted.items() %}
@@ -168,6 +172,9 @@
   {% set rename = run.wanted[id] %}
   {% set replaces = rename.returned is not none
     and not sparkevolve.can_take(rename.old.type, rename.returned.type, run.widens) %}
+  {% if sparkevolve.was_made_inside(run, rename) %}
+    {% do return(false) %}
+  {% endif %}
   {% if rename.taken is none or sparkevolve.makes_way(run, id, rename.taken.id) %}
     {% if rename.returned is none or replaces %}
       {% do return(true) %}
@@ -180,6 +187,29 @@
     {% do return(false) %}
   {% endif %}
   {% do return(sparkevolve.refuse_rename_both_exist(rename.path, rename.name)) %}
+{% endmacro %}
+
+
+{# Whether a rename was made in a struct that was renamed with it, and another has that one's name now. A path begins with
+   what the struct was called before both. #}
+{% macro was_made_inside(run, rename) %}
+  {% if rename.returns_here and rename.taken is none %}
+    {% do return(false) %}
+  {% endif %}
+  {% set names = rename.path.names %}
+  {% for id, above in run.wanted.items() %}
+    {% set depth = above.path.names | length %}
+    {% if depth < names | length and above.path.names == names[:depth] and above.taken is not none %}
+      {% set beside = sparkevolve.siblings_at([above.taken], [above.taken.name] + names[depth:]) %}
+      {% if beside and beside.get(rename.name | lower, rename.old).name == rename.name %}
+        {% set outcome = sparkevolve.rename_outcome(run, id) %}
+        {% if outcome is not string and not outcome %}
+          {% do return(true) %}
+        {% endif %}
+      {% endif %}
+    {% endif %}
+  {% endfor %}
+  {% do return(false) %}
 {% endmacro %}
 
 

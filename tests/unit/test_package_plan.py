@@ -347,6 +347,20 @@ def test_another_type_takes_the_name_of_a_field_over(
         check(table, batch, Policy(renames=used, unique_key=key, conditions=conditions, facts=facts))
 
 
+@pytest.mark.parametrize("new", ["z", "Y"])
+def test_a_field_of_a_struct_whose_name_another_one_has_by_now(new: str) -> None:
+    """A path begins with what the struct was called before."""
+    policy = Policy(renames={"d": "b", "b": "e", "b.y": new}, facts=TableFacts(past=Past(is_complete=False)))
+    left = array(20, struct(21, x=INT, y=StringType()))
+    before = columns("d, b", d=array(10, struct(11, x=INT, y=INT)), b=left)
+    inner: list[dict[str, Any]] = [{"y": INT}, {"y": INT, "z": INT}, {"z": INT}]
+    here = [array(10, struct(11, x=INT, **fields)) for fields in inner]
+    after = [columns("b, e", b=b, e=array(20, struct(21, x=INT, **{new: StringType()}))) for b in here]
+    for batch in after:
+        for table in (before, *after):
+            check(table, batch, policy)
+
+
 def identified(schema: Schema, *identifiers: int) -> Schema:
     return Schema(*schema.fields, identifier_field_ids=list(identifiers))
 

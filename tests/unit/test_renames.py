@@ -256,3 +256,21 @@ def test_a_field_of_a_struct_that_is_renamed_too() -> None:
     target = columns("s", s=struct(10, x=INT))
     batch = columns("t", t=struct(10, x=STRING))
     assert resolve_renames(target, batch, {"s": "t", "s.x": "x_old"}) == ({1: "t", 10: "x_old"}, ())
+
+
+def test_a_field_of_a_struct_whose_name_another_one_has_by_now() -> None:
+    """The path begins with what the struct was called before: the field of the other one stays as it is."""
+    renames = {"d": "b", "b": "e", "b.y": "z"}
+    before = columns("d, b", d=struct(10, x=STRING, y=INT), b=struct(20, x=STRING, y=STRING))
+    batch = columns("b, e", b=struct(10, x=STRING, y=INT), e=struct(20, x=STRING, z=STRING))
+    assert resolve_renames(before, batch, renames, Past()) == ({1: "b", 2: "e", 21: "z"}, ())
+    past = Past({1: frozenset({"d", "b"}), 2: frozenset({"b", "e"}), 21: frozenset({"y", "z"})})
+    assert resolve_renames(batch, batch, renames, past) == ({}, ())
+    # Also if the other one has a field of the new name, too, and if only the case of it changes.
+    both = columns("b, e", b=struct(10, x=STRING, y=INT, z=INT), e=struct(20, x=STRING, z=STRING))
+    assert resolve_renames(both, both, renames, past) == ({}, ())
+    cased = columns("b, e", b=struct(10, x=STRING, y=INT), e=struct(20, x=STRING, Y=STRING))
+    assert resolve_renames(cased, cased, {**renames, "b.y": "Y"}, past) == ({}, ())
+    # A model that returns the new name there means the one that is called so today.
+    new = columns("b, e", b=struct(10, x=STRING, z=INT), e=struct(20, x=STRING, z=STRING))
+    assert resolve_renames(batch, new, renames, past) == ({11: "z"}, ())

@@ -38,6 +38,7 @@ class _Rename:
         returned: what the model returns under the old name; None if it does not, or if the two names differ
             by case only.
         returns_new: whether it returns the new name.
+        returns_here: whether it returns that in the struct which is called now as in the path.
     """
 
     path: Path
@@ -46,6 +47,7 @@ class _Rename:
     name: str
     returned: NestedField | None = None
     returns_new: bool = False
+    returns_here: bool = False
 
     @property
     def taken(self) -> NestedField | None:
@@ -110,6 +112,7 @@ def resolve_renames(
                 if (*r.path[:-1], fold(r.old.name)) not in places
                 else None,
                 returns_new=_returned(batch, r, r.name, new_of, fields) is not None,
+                returns_here=any(f.name == r.name for f in _siblings_at(batch, r.path, fields).values()),
             )
             for r in found
         },
@@ -243,6 +246,8 @@ class _Decision:
         replaces = returned is not None and not can_take(
             rename.old.field_type, returned.field_type, widens=self.widens
         )
+        if self._was_made_inside(rename):
+            return False
         if taken is None or self._makes_way(field_id, taken.field_id):
             if returned is None or replaces:
                 return True
@@ -254,6 +259,26 @@ class _Decision:
             # Without either name there is nothing to be mistaken about: both are padded.
             return False
         return refusals.rename_both_exist(path, name)
+
+    def _was_made_inside(self, rename: _Rename) -> bool:
+        """Tell whether it was made in a struct that was renamed with it, and another has that one's name now.
+
+        A path begins with what the struct was called before both.
+        """
+        if rename.returns_here and rename.taken is None:
+            return False
+        path = rename.path
+        for above in self.renames.values():
+            depth = len(above.path)
+            if depth < len(path) and above.path == path[:depth] and above.taken is not None:
+                inside = StructType(above.taken)
+                beside = _siblings_at(inside, (above.taken.name, *path[depth:]), _Fields())
+                made = beside.get(fold(rename.name))
+                if made is None or made.name != rename.name:
+                    continue
+                if self.outcome(above.old.field_id) is False:
+                    return self.past.may_have_been(made.field_id, rename.old.name)
+        return False
 
     def _makes_way(self, field_id: int, other_id: int) -> bool:
         """Tell whether another field leaves its name to this one; in a circle none can begin."""
