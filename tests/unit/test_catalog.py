@@ -142,10 +142,10 @@ def test_loading_what_is_no_table_says_what_it_may_be(lake: IcebergCatalog) -> N
     with pytest.raises(NotIcebergError) as raised:
         lake.load(relation("absent"))
     assert raised.value.msg == (
-        "`lake`.`db`.`absent` is not a table of the Iceberg catalog `lake`. Either it has another format "
-        "(an incremental model needs `file_format: iceberg`; move or drop the table that is there), or "
-        "`catalog_properties` of the profile name another catalog than the one that Spark uses "
-        "(`dbt debug` tells). Nothing was written."
+        "`lake`.`db`.`absent` is not a table of the Iceberg catalog `lake`. Either `catalog_properties` of "
+        "the profile name another catalog than the one that Spark uses: see first what `dbt debug` says. Or "
+        "the table has another format: an incremental model needs `file_format: iceberg`, and a table that "
+        "is there has to be moved away. Nothing was written."
     )
     assert raised.value.relation == "`lake`.`db`.`absent`"
     assert raised.value.catalog == "lake"

@@ -145,6 +145,24 @@ def test_a_warehouse_that_pyiceberg_would_cut_off_is_refused(warehouse: str) -> 
     )
 
 
+@pytest.mark.parametrize("warehouse", ["file:///w\n", " /w", "s3://b/w "])
+def test_a_warehouse_with_a_space_around_it_is_refused(warehouse: str) -> None:
+    assert refused({"type": "sql", "uri": "sqlite:////c.db", "warehouse": warehouse}) == (
+        f"`warehouse` in `catalog_properties` of the catalog `lake` is {warehouse!r}, with a space or the "
+        "end of a line before or after it, which would be part of each path. Take it away, such as with "
+        "`env_var('WAREHOUSE') | trim`."
+    )
+
+
+@pytest.mark.parametrize("warehouse", ["s3:/b/w", "s3://", "gs:/b", "abfss:/c@a.dfs.core.windows.net/w"])
+def test_a_warehouse_in_no_bucket_is_refused(warehouse: str) -> None:
+    scheme = warehouse.partition(":")[0]
+    assert refused({"type": "sql", "uri": "sqlite:////c.db", "warehouse": warehouse}) == (
+        f"`warehouse` in `catalog_properties` of the catalog `lake` is {warehouse!r}, an address without a "
+        f"bucket. Give the whole one, such as {scheme}://bucket/warehouse."
+    )
+
+
 @pytest.mark.parametrize(
     "warehouse",
     ["/w", "/w#1/", "file:/w", "file:///w/", "file:///w h%20/ü", "s3a://b/w", "hdfs:///w", "C:\\w", ""],

@@ -321,6 +321,17 @@ def test_a_name_in_other_letters_is_told(catalogs: Catalogs, name: str, meant: s
         catalogs.check_name(known)
     # As dbt has it where `generate_database_name` returns none.
     catalogs.check_name(None)
+    for users, begins in (
+        ([], "What this command builds or reads is in the catalog"),
+        (["The model `a`"], "The model `a` is in the catalog"),
+        (
+            ["The model `a`", "The source `s.b`", "The seed `c`"],
+            "The model `a` (and 2 more) is in the catalog",
+        ),
+    ):
+        with pytest.raises(ForeignCatalogError) as raised:
+            catalogs.check_name(name, users)
+        assert str(raised.value.msg).startswith(begins)
 
 
 def test_only_what_a_statement_names_is_asked(catalogs: Catalogs) -> None:

@@ -269,6 +269,42 @@ def test_a_server_s_catalog_is_never_the_embedded_one(empty: dict[str, Any]) -> 
     assert error.msg.startswith("The profile has `catalogs.old` empty, and with `method: thrift` the catalog")
 
 
+LOCKS = "hadoop.iceberg.engine.hive.lock-enabled"
+OF_ALL, OF_LAKE = f"spark.{LOCKS}", f"spark.sql.catalog.lake.{LOCKS}"
+
+
+@pytest.mark.parametrize(
+    ("told", "properties", "takes_locks"),
+    [
+        ({}, {}, True),
+        ({"spark_config": {OF_ALL: False}}, {}, False),
+        ({"spark_config": {OF_ALL: "false"}}, {LOCKS: True}, True),
+        ({"spark_config": {OF_ALL: "true"}}, {LOCKS: "false"}, False),
+        ({"spark_config": {OF_LAKE: "false"}}, {LOCKS: True}, False),
+        ({"spark_config": {OF_ALL: "false", OF_LAKE: "true"}}, {}, True),
+        ({"spark_config": {OF_LAKE: "false"}, "server_side_parameters": {OF_LAKE: "true"}}, {}, True),
+        ({"server_side_parameters": {OF_ALL: "false"}}, {}, False),
+        ({"method": "thrift", "host": "h", "server_side_parameters": {OF_LAKE: "false"}}, {}, False),
+        # Read where Spark starts, which a connection does not see.
+        ({"method": "thrift", "host": "h", "server_side_parameters": {OF_ALL: "false"}}, {}, True),
+        # Neither true nor false is nothing to Hadoop.
+        ({}, {LOCKS: "no"}, True),
+    ],
+)
+def test_both_sides_take_locks_or_none_does(
+    told: dict[str, Any], properties: dict[str, Any], takes_locks: bool
+) -> None:
+    hive = {"type": "hive", "uri": "thrift://h:1", **properties}
+    settings = credentials({**SESSION, "catalog_properties": hive, **told}).catalog_settings()
+    assert settings.takes_locks is takes_locks
+    assert (settings.spark.get(OF_LAKE, "true") != "false") is takes_locks
+
+
+def test_locks_are_of_metastores_alone() -> None:
+    given = {**SESSION, "catalog_properties": SQL, "spark_config": {OF_ALL: "false"}}
+    assert OF_LAKE not in credentials(given).catalog_settings().spark
+
+
 def test_an_embedded_catalog_may_be_tuned_in_spark() -> None:
     tuned = {"spark.sql.catalog.lake.table-default.write.format.default": "orc"}
     credentials({**SESSION, "spark_config": tuned, "server_side_parameters": tuned})

@@ -11,10 +11,12 @@ from dbt.adapters.spark.connections import SparkConnectionMethod, SparkCredentia
 from dbt_common.dataclass_schema import ValidationError
 
 from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.evolution.table_properties import property_text
 from dbt.adapters.sparkevolve.iceberg import catalog_settings
 from dbt.adapters.sparkevolve.iceberg.capabilities import capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import KNOWN
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CATALOGS, CatalogSettings, Place
+from dbt.adapters.sparkevolve.iceberg.metastore import LOCKS_OF_ALL, LOCKS_OF_CATALOG
 from dbt.adapters.sparkevolve.redaction import learn
 from dbt.adapters.sparkevolve.relation import namespace, schema_problem
 from dbt.adapters.sparkevolve.suggestions import closest, did_you_mean
@@ -452,10 +454,25 @@ class SparkEvolveCredentials(SparkCredentials):
         # Certificates that are renewed under way would give the nodes that are left another session.
         authorities = self._authorities.setdefault(settings.ca_file, settings.authorities)
         settings = replace(settings, authorities=authorities)
+        settings = self._with_locks(settings)
         if self.method == SparkConnectionMethod.SESSION:
             return settings
         # A server has Spark's settings from its operator.
         return replace(settings, lacking_spark=(), tuning=())
+
+    def _with_locks(self, settings: CatalogSettings) -> CatalogSettings:
+        """Return a catalog with what Spark is told, beside its properties, of whether it takes locks.
+
+        PyIceberg has to do the same: of two writers of which one takes none, neither sees the other.
+        """
+        is_session = self.method == SparkConnectionMethod.SESSION
+        told: dict[str, Any] = {**(self.spark_config if is_session else {}), **self.server_side_parameters}
+        key = f"spark.sql.catalog.{settings.name}.{LOCKS_OF_CATALOG}"
+        # What is said of one catalog wins over what is said of all, which is read where Spark starts.
+        said = told.get(key, told.get(LOCKS_OF_ALL) if is_session and key not in settings.spark else None)
+        if settings.kind != "hive" or said is None:
+            return settings
+        return replace(settings, spark={**settings.spark, key: property_text(said)})
 
     def __repr__(self) -> str:
         """Return what is no secret of the profile."""

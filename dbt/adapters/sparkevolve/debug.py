@@ -103,9 +103,10 @@ class ConnectionTest:
             if not catalog.namespace_exists(str(probe.schema)):
                 stated = catalog.stated_by
                 raise DbtRuntimeError(
-                    f"Spark's catalog `{catalog.name}` is not the one that `{stated}` of the "
-                    f"profile describe: PyIceberg does not see a schema that Spark has just made ({probe}). "
-                    f"Make `{stated}` say what the server's spark.sql.catalog.{catalog.name}.* settings say."
+                    f"Spark's catalog `{catalog.name}` is not the one that `{stated}` of the profile "
+                    f"describe: PyIceberg does not see a schema that Spark has just made ({probe}). Make "
+                    f"`{stated}` say what spark.sql.catalog.{catalog.name}.* says in the settings of the "
+                    "server or, with `method: session`, in `spark_config` and Spark's own files."
                 )
         finally:
             self._spark.run(f"drop schema {probe}")

@@ -139,10 +139,10 @@ class NotIcebergError(SparkEvolveError):
 
     def __init__(self, relation: str, catalog: str, setting: str = "catalog_properties") -> None:
         super().__init__(
-            f"{relation} is not a table of the Iceberg catalog `{catalog}`. Either it has another format "
-            "(an incremental model needs `file_format: iceberg`; move or drop the table that is there), "
-            f"or `{setting}` of the profile name another catalog than the one that Spark uses "
-            "(`dbt debug` tells). Nothing was written."
+            f"{relation} is not a table of the Iceberg catalog `{catalog}`. Either `{setting}` of the "
+            "profile name another catalog than the one that Spark uses: see first what `dbt debug` says. Or "
+            "the table has another format: an incremental model needs `file_format: iceberg`, and a table "
+            "that is there has to be moved away. Nothing was written."
         )
         self.relation = relation
         self.catalog = catalog

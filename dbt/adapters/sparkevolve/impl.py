@@ -473,7 +473,7 @@ class SparkEvolveAdapter(SparkAdapter):
             SameTableError: two nodes would be built as one table. dbt fills its cache, where that is looked
                 at too, once it has made the schemas, and under `--no-populate-cache` not at all.
         """
-        self.catalogs.check_name(database)
+        self.catalogs.check_name(database, listing.users_of(self.get_macro_resolver(), database))
         listing.check_places(listing.built_nodes(self.get_macro_resolver()), self.catalogs)
         found: list[str] = []
         named = database and database.strip("`")

@@ -216,6 +216,22 @@ def built_nodes(manifest: Any) -> list[RelationConfig]:
     ]
 
 
+def users_of(manifest: Any, database: str | None) -> list[str]:
+    """Return the nodes and sources of a project that are in a catalog, for a text to begin with the first.
+
+    Args:
+        manifest: see ``built_nodes``.
+        database: the catalog's name, in backticks or not.
+    """
+    name = str(database).strip("`")
+    nodes = (node for node in built_nodes(manifest) if node.database == name)
+    sources = (each for each in getattr(manifest, "sources", {}).values() if each.database == name)
+    return [
+        *(f"The {node.resource_type} `{node.name}`" for node in nodes),
+        *(f"The source `{each.source_name}.{each.name}`" for each in sources),
+    ]
+
+
 def check_places(nodes: Iterable[RelationConfig], catalogs: Catalogs) -> None:
     """See whether each node is a table of its own.
 

@@ -25,6 +25,7 @@ from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 
+from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.iceberg.metastore import Client
@@ -338,6 +339,12 @@ def test_a_lock_is_waited_for_as_long_as_somebody_says(
     java: Any = session._jvm
     found = java.org.apache.iceberg.spark.SparkUtil.hadoopConfCatalogOverrides(session._jsparkSession, "lake")
     assert found.get(LOCK_TIMEOUT) == expected
+    # What PyIceberg does not see. One side would lock, and the other overwrite its commits.
+    unseen = {**profile_target["spark_config"], "iceberg.engine.hive.lock-enabled": "false"}
+    with pytest.raises(ProfileError, match=r"Put `hadoop.iceberg.engine.hive.lock-enabled: false` there"):
+        SESSIONS.get(settings, unseen, {}, tmp_path)
+    stated = {**metastore.properties, **of_catalog, "hadoop.iceberg.engine.hive.lock-enabled": "false"}
+    SESSIONS.get(resolve("lake", stated, tmp_path), unseen, {}, tmp_path)
 
 
 def test_what_the_metastore_knows_of_a_table_stays(hive_scenario: Scenario, metastore: HiveMetastore) -> None:

@@ -37,6 +37,9 @@ _SIDES = (PYICEBERG_ALONE, SPARK_ALONE)
 # The types whose `warehouse` is a path, in which Spark puts new schemas.
 _WITH_PATHS = ("sql", "hive")
 
+# Addresses of object stores, in each of which a bucket or a container stands behind `://`.
+_WITH_BUCKETS = ("s3", "s3a", "s3n", "gs", "oss", "abfs", "abfss", "wasb", "wasbs")
+
 # What an address looks like where a server has to have one.
 _ADDRESS_FORMS = {"rest": "https://catalog.example.com/api", "hive": "thrift://metastore.example.com:9083"}
 
@@ -212,7 +215,8 @@ class CatalogSettings:
     def takes_locks(self) -> bool:
         """Whether commits to a Hive metastore take a lock, unless a table says else."""
         said = self.spark.get(f"spark.sql.catalog.{self.name}.{LOCKS_OF_CATALOG}", "true")
-        return said.strip().lower() == "true"
+        # As Hadoop reads it: what is neither means nothing.
+        return said.strip().lower() != "false"
 
     @property
     def differences(self) -> str:
@@ -516,11 +520,18 @@ def _check_warehouse(place: Place, kind: str, warehouse: str) -> None:
     To a REST catalog it may be any name.
 
     Raises:
-        ProfileError: it is a path that begins in the current folder, or one that PyIceberg cuts off.
+        ProfileError: it is a path that begins in the current folder, one that PyIceberg cuts off, or an
+            address without a bucket.
     """
     if kind not in _WITH_PATHS or not warehouse:
         return
     parts = urlsplit(warehouse)
+    if parts.scheme in _WITH_BUCKETS and not parts.netloc:
+        raise ProfileError(
+            place.setting,
+            f"`warehouse` in {place} is {clean(warehouse)!r}, an address without a bucket. Give the whole "
+            f"one, such as {parts.scheme}://bucket/warehouse.",
+        )
     is_whole = parts.path.startswith("/") and not parts.netloc
     if parts.scheme in ("", "file") and not is_whole:
         raise ProfileError(
@@ -528,6 +539,13 @@ def _check_warehouse(place: Place, kind: str, warehouse: str) -> None:
             f"`warehouse` in {place} is {clean(warehouse)!r}, which begins in whatever folder Spark was "
             "started in: what is built there could be read from nowhere else. Give the whole path, such as "
             "file:///srv/lake/warehouse.",
+        )
+    if warehouse != warehouse.strip():
+        raise ProfileError(
+            place.setting,
+            f"`warehouse` in {place} is {clean(warehouse)!r}, with a space or the end of a line before or "
+            "after it, which would be part of each path. Take it away, such as with "
+            "`env_var('WAREHOUSE') | trim`.",
         )
     if parts.scheme and any(character in warehouse for character in "?#"):
         raise ProfileError(

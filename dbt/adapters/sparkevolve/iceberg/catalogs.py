@@ -84,15 +84,21 @@ class Catalogs:
         """Tell whether the catalog of a name takes names that differ in case only for one."""
         return name in self._folding
 
-    def check_name(self, database: str | None) -> None:
+    def check_name(self, database: str | None, users: Sequence[str] = ()) -> None:
         """See whether a name means one of them though it is spelled otherwise.
+
+        Args:
+            database: the name.
+            users: what of the project says that it is there, if that is known.
 
         Raises:
             ForeignCatalogError: it is the name of one in other letters.
         """
         bare = (database or self.own.name).strip("`")
         if bare not in self._stated and bare.lower() in map(str.lower, self._stated):
-            raise ForeignCatalogError("What this command builds or reads", bare, self.names)
+            others = f" (and {len(users) - 1} more)" if len(users) > 1 else ""
+            what = f"{users[0]}{others}" if users else "What this command builds or reads"
+            raise ForeignCatalogError(what, bare, self.names)
 
     def check_at_start(self) -> None:
         """See whether the profile's own answers, in which each connection begins.

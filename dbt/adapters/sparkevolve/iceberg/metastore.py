@@ -17,6 +17,7 @@ COMPARES_TYPES = "hive.metastore.disallow.incompatible.col.type.changes"
 # Iceberg's setting of whether commits take a lock: of a table, and below `spark.sql.catalog.<name>`.
 LOCKS_OF_TABLE = "engine.hive.lock-enabled"
 LOCKS_OF_CATALOG = f"hadoop.iceberg.{LOCKS_OF_TABLE}"
+LOCKS_OF_ALL = f"spark.{LOCKS_OF_CATALOG}"
 
 _LOCATION = "metadata_location"
 _PREVIOUS_LOCATION = "previous_metadata_location"

@@ -19,9 +19,10 @@ from dbt.adapters.sparkevolve.spark.java import provide_java, user_home
 from dbt.adapters.sparkevolve.spark.java_output import JavaOutput, is_users_own
 from dbt.adapters.sparkevolve.spark.java_properties import JavaProperties
 from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit_args
-from dbt.adapters.sparkevolve.spark.locks import limit_waiting
+from dbt.adapters.sparkevolve.spark.locks import check_locks, limit_waiting
 from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
+from dbt.adapters.sparkevolve.spark.settings_checks import check_settings
 from dbt.adapters.sparkevolve.warning import warn
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class SessionRegistry:
         Raises:
             JavaNotFoundError: no Java that Spark runs on.
             UnsupportedVersionError: a Spark or an Iceberg that does not fit.
-            ProfileError: a SQL catalog has no warehouse.
+            ProfileError: a SQL catalog has no warehouse, Spark would not start with other settings, or would
+                take no locks where PyIceberg does.
         """
         import pyspark
 
@@ -86,6 +88,7 @@ class SessionRegistry:
                 if schema is not None:
                     config.setdefault(f"spark.sql.catalog.{settings.name}.default-namespace", schema)
                 check_warehouses(catalogs, config)
+                check_settings(spark_config, pyspark.__version__)
                 return config
 
             with one_at_a_time(configured) as config, alive():
@@ -97,6 +100,7 @@ class SessionRegistry:
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, catalogs)
+                check_locks(session, catalogs)
                 limit_waiting(session, [each.name for each in catalogs if each.kind == "hive"])
             self._sessions[key] = session
             return session
