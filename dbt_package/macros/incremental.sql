@@ -189,7 +189,7 @@
 
 {# The first run, or a full refresh that takes the model's columns only. #}
 {% macro create_from_model(target, existing_relation, settings) %}
-  {% set query = sparkevolve.model_query(target, settings) %}
+  {% set query = sparkevolve.query_of_new_table(target, settings) %}
   {% do sparkevolve.warn_of_notes(target, query) %}
   {% do sparkevolve.refuse(target, query.refusals) %}
   {% set kept = sparkevolve.table_properties(existing_relation) if existing_relation is not none

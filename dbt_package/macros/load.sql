@@ -34,6 +34,16 @@
 {% endmacro %}
 
 
+{# The same for a table that is to be made from it. #}
+{% macro query_of_new_table(target, settings) %}
+  {% set query = sparkevolve.model_query(target, settings) %}
+  {% if not query.refusals %}
+    {% do query.refusals.extend(sparkevolve.partition_refusals(query.fields, settings)) %}
+  {% endif %}
+  {% do return(query) %}
+{% endmacro %}
+
+
 {# What is wrong with the names and types that a model returns, whatever its table looks like. #}
 {% macro query_refusals(query, settings) %}
   {% set names = query.fields | map(attribute='name') | list %}

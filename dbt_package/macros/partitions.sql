@@ -90,6 +90,64 @@
 {% endmacro %}
 
 
+{# Why a new table with these fields cannot be partitioned as its model says. A transform of another name is left to Spark, and
+   so are buckets of several columns. #}
+{% macro partition_refusals(fields, settings) %}
+  {% set with_order, times = ['int', 'bigint', 'decimal', 'string', 'binary'], ['timestamp', 'timestamp_ntz'] %}
+  {% set dates = {'types': ['date'] + times, 'text': 'a date or a timestamp'} %}
+  {% set takes = {
+    'years': dates, 'months': dates, 'days': dates, 'hours': {'types': times, 'text': 'a timestamp'},
+    'bucket': {
+      'types': with_order + ['date'] + times,
+      'text': 'a whole number, a decimal, a string, a binary, a date or a timestamp'
+    },
+    'truncate': {'types': with_order, 'text': 'a whole number, a decimal, a string or a binary'}
+  } %}
+  {% set by_bucket = [] %}
+  {% if settings.buckets and settings.clustered_by | length == 1 %}
+    {% do by_bucket.append(sparkevolve.partition_text('bucket', [settings.buckets | string] + settings.clustered_by)) %}
+  {% endif %}
+  {% set wanted = {'partition_by': sparkevolve.parse_partitions(settings.partition_by), 'clustered_by': by_bucket} %}
+  {% set types, refusals = {}, [] %}
+  {% do sparkevolve.note_types_by_path(fields, '', types) %}
+  {% for setting, terms in wanted.items() %}
+    {% for term in terms %}
+      {% set call = modules.re.match('(\\w+)\\((?:[0-9]+, )?((?:.|\\n)*)\\)$', term) %}
+      {% set transform, column = call.group(1) if call else 'identity', call.group(2) if call else term %}
+      {% set type = types.get(column) %}
+      {% if transform == 'identity' or transform in takes %}
+        {% if type is none %}
+          {% do refusals.append(sparkevolve.refuse_no_partition_source(setting, term, column, fields)) %}
+        {% elif transform == 'identity' %}
+          {% if type.startswith('struct<') or type.startswith('array<') or type.startswith('map<') or type.startswith('variant') %}
+            {% do refusals.append(sparkevolve.refuse_other_partition_source(
+              setting, term, column, type, 'it takes anything but a struct, list, map or variant'
+            )) %}
+          {% endif %}
+        {% elif type.split('(')[0] not in takes[transform].types %}
+          {% do refusals.append(sparkevolve.refuse_other_partition_source(
+            setting, term, column, type, '`' ~ transform ~ '` takes ' ~ takes[transform].text
+          )) %}
+        {% endif %}
+      {% endif %}
+    {% endfor %}
+  {% endfor %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
+{# Put the type of each field that is in no list or map into `types`, by its path as `parse_partitions` has it. #}
+{% macro note_types_by_path(fields, before, types) %}
+  {% for field in fields %}
+    {% set path = before ~ field.name | lower | replace('`', '') %}
+    {% do types.update({path: sparkevolve.type_text(field.type)}) %}
+    {% if field.type.kind == 'struct' %}
+      {% do sparkevolve.note_types_by_path(field.type.fields, path ~ '.', types) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
 {# The ids of the columns and fields that a table is partitioned by now. #}
 {% macro partition_sources(table) %}
   {% set found = [] %}

@@ -22,7 +22,7 @@
 
 
 {% macro plan_of_new_table(target, existing_relation, settings) %}
-  {% set query = sparkevolve.model_query(target, settings) %}
+  {% set query = sparkevolve.query_of_new_table(target, settings) %}
   {% set names = query.fields | map(attribute='name') | list %}
   {% set loses = [] %}
   {% if existing_relation is not none and not existing_relation.is_view %}

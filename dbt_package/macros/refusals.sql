@@ -95,6 +95,26 @@
 {% endmacro %}
 
 
+{% macro refuse_no_partition_source(setting, term, column, fields) %}
+  {% set typed = [] %}
+  {% for field in fields %}
+    {% do typed.append(sparkevolve.quote(field.name) ~ ' ' ~ sparkevolve.type_text(field.type)) %}
+  {% endfor %}
+  {% do return(
+    '`' ~ setting ~ '` has ' ~ term ~ ', and the model returns no ' ~ sparkevolve.quote(column) ~ ', but '
+    ~ typed | join(', ') ~ '. Change `' ~ setting ~ '`, or return the column from the model.'
+  ) %}
+{% endmacro %}
+
+
+{% macro refuse_other_partition_source(setting, term, column, type, fitting) %}
+  {% do return(
+    '`' ~ setting ~ '` has ' ~ term ~ ', and ' ~ sparkevolve.quote(column) ~ ' is of type ' ~ type ~ ': ' ~ fitting
+    ~ '. Change `' ~ setting ~ '`, or cast the column in the model.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_key_not_in_table(missing, setting) %}
   {% do return(
     'The ' ~ setting ~ ' ' ~ sparkevolve.listed(missing) ~ ' is not a column of the table. '

@@ -11,8 +11,10 @@ from dbt_common.exceptions import CompilationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.sparkevolve.evolution.partition_sources import partition_refusals
 from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.sql.ddl import name_sql, partition_sql
+from dbt.adapters.sparkevolve.sql.spark_types import columns_from_types, paths_and_types, stored_as
 from tests.unit.package_macros import PURE, PackageMacros
 
 TOKEN = "0123456789ab"
@@ -225,6 +227,53 @@ def test_partitions_are_compared_as_the_adapter_does(
     assert PURE.same_partitions(
         PURE.parse_partitions(one), PURE.parse_partitions(other), renames
     ) == same_partitions(parse_partitions(one), parse_partitions(other), renames)
+
+
+SOURCES = {
+    "id": "int",
+    "V": "string",
+    "ts": "timestamp",
+    "wall": "timestamp_ntz",
+    "d": "date",
+    "x": "double",
+    "p": "decimal(10,2)",
+    "b": "binary",
+    "flag": "boolean",
+    "s": "struct<A:int,deep:struct<ts:timestamp>,l:array<int>>",
+    "l": "array<int>",
+    "m": "map<string,int>",
+    "q`q": "int",
+}
+
+
+@pytest.mark.parametrize(
+    "transform", ["{}", "days({})", "Month({})", "hour({})", "bucket(4, {})", "truncate({}, 2)"]
+)
+@pytest.mark.parametrize(
+    "column", [*SOURCES, "s.a", "s.deep.ts", "s.nope", "l.element", "nope", "`V`", "`q``q`"]
+)
+def test_a_new_table_is_refused_its_partitions_as_by_the_adapter(transform: str, column: str) -> None:
+    term = transform.format(column)
+    columns = columns_from_types(list(SOURCES), list(SOURCES.values()))
+    returned = [(name, stored_as(type_)) for name, type_ in columns.fields]
+    found = partition_refusals(
+        "partition_by", parse_partitions(term), dict(paths_and_types(columns)), returned
+    )
+    fields = [{"name": name, "type": PURE.parse_type(text)} for name, text in SOURCES.items()]
+    settings = {"partition_by": [term], "clustered_by": [], "buckets": None}
+    assert PURE.partition_refusals(fields, settings) == [str(refusal) for refusal in found]
+
+
+def test_buckets_are_looked_at_too() -> None:
+    fields = [{"name": "x", "type": PURE.parse_type("double")}]
+    settings = {"partition_by": [], "clustered_by": ["x"], "buckets": 4}
+    assert PURE.partition_refusals(fields, settings) == [
+        "`clustered_by` has bucket(4, x), and `x` is of type double: `bucket` takes a whole number, a "
+        "decimal, a string, a binary, a date or a timestamp. Change `clustered_by`, or cast the column in "
+        "the model."
+    ]
+    # Iceberg has none of several columns, and Spark says so.
+    assert PURE.partition_refusals(fields, {**settings, "clustered_by": ["x", "y"]}) == []
 
 
 @pytest.mark.parametrize("text", ["a", "a b", "a.b", "`a.b`.c", "a..b", "x; drop table t", "`a` b", "1x", ""])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dbt.adapters.sparkevolve.evolution.partition_sources import partition_refusals
 from dbt.adapters.sparkevolve.evolution.partitions import Part, parse_call, parse_partitions, same_partitions
 
 
@@ -25,6 +26,64 @@ from dbt.adapters.sparkevolve.evolution.partitions import Part, parse_call, pars
 )
 def test_partitions_are_read_however_they_are_written(written: object, parts: list[Part]) -> None:
     assert list(parse_partitions(written)) == parts  # type: ignore[arg-type]
+
+
+RETURNED = [("id", "int"), ("at", "timestamp"), ("s", "struct<`a`:date>"), ("l", "array<int>")]
+TYPES = {**dict(RETURNED), "s.a": "date"}
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        "id",
+        "at",
+        "s.a",
+        "days(at)",
+        "hours(at)",
+        "months(s.a)",
+        "bucket(4, id)",
+        "truncate(2, id)",
+        "void(nope)",
+    ],
+)
+def test_what_a_new_table_can_be_partitioned_by(term: str) -> None:
+    assert list(partition_refusals("partition_by", parse_partitions(term), TYPES, RETURNED)) == []
+
+
+@pytest.mark.parametrize(
+    ("term", "refused"),
+    [
+        (
+            "days(`Day`)",
+            "`partition_by` has days(day), and the model returns no `day`, but `id` int, `at` timestamp, `s` "
+            "struct<`a`:date>, `l` array<int>. Change `partition_by`, or return the column from the model.",
+        ),
+        (
+            "day(id)",
+            "`partition_by` has days(id), and `id` is of type int: `days` takes a date or a timestamp. "
+            "Change `partition_by`, or cast the column in the model.",
+        ),
+        (
+            "hours(s.a)",
+            "`partition_by` has hours(s.a), and `s.a` is of type date: `hours` takes a timestamp. Change "
+            "`partition_by`, or cast the column in the model.",
+        ),
+        (
+            "l",
+            "`partition_by` has l, and `l` is of type array<int>: it takes anything but a struct, list, map "
+            "or variant. Change `partition_by`, or cast the column in the model.",
+        ),
+        (
+            "truncate(4, at)",
+            "`partition_by` has truncate(4, at), and `at` is of type timestamp: `truncate` takes a whole "
+            "number, a decimal, a string or a binary. Change "
+            "`partition_by`, or cast the column in the model.",
+        ),
+    ],
+)
+def test_what_a_new_table_cannot_be_partitioned_by(term: str, refused: str) -> None:
+    found = partition_refusals("partition_by", parse_partitions(term), TYPES, RETURNED)
+    assert [str(refusal) for refusal in found] == [refused]
 
 
 def test_a_part_is_written_as_in_spark() -> None:

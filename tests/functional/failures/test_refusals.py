@@ -174,6 +174,19 @@ FIRST_RUNS = {
         v2="select 1 as code",
         says=("The unique_key `id` is not produced by the model, which returns `code`.",),
     ),
+    "first_partition": Case(
+        v2="select 1 as id, null as v",
+        config={"partition_by": ["days(at)", "V"]},
+        says=(
+            "`partition_by` has days(at), and the model returns no `at`, but `id` int.",
+            "`partition_by` has v, and the model returns no `v`, but `id` int.",
+        ),
+    ),
+    "first_partition_of_a_table": Case(
+        v2="select 1 as id",
+        config={"materialized": "table", "partition_by": "day(id)"},
+        says=("`partition_by` has days(id), and `id` is of type int: `days` takes a date or a timestamp.",),
+    ),
     "first_fails": Case(
         v2="select 1 as id, cast(assert_true(false) as int) as v", says=("'false' is not true!",)
     ),

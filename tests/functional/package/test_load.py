@@ -18,7 +18,13 @@ UNREADABLE = [
 
 @pytest.mark.core
 def test_columns_come_and_go(project: Scenario) -> None:
-    project.model("select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20", **ADDS)
+    first = "select 1 as id, 'a' as b, cast(10 as int) as c union all select 2, 'b', 20"
+    project.model(first, partition_by=["day(c)", "at"], **ADDS)
+    said = project.fail().message
+    assert "`partition_by` has days(c), and `c` is of type int: `days` takes a date or a timestamp." in said
+    assert "`partition_by` has at, and the model returns no `at`, but `id` int, `b` string, `c` int." in said
+    assert project.tables() == []
+    project.model(first, **ADDS)
     project.run()
     assert project.rows() == [(1, "a", 10), (2, "b", 20)]
     ids = project.field_ids()

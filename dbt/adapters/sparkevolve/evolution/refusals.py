@@ -224,6 +224,26 @@ def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> 
     )
 
 
+def no_partition_source(setting: str, term: str, column: str, returned: Iterable[tuple[str, str]]) -> Refusal:
+    """A new table is to be partitioned by a column that it does not get."""
+    typed = ", ".join(f"{quote(name)} {type_}" for name, type_ in returned)
+    return Refusal(
+        columns=(column,),
+        reason=f"`{setting}` has {term}, and the model returns no {quote(column)}, but {typed}.",
+        remedy=f"Change `{setting}`, or return the column from the model.",
+    )
+
+
+def other_partition_source(setting: str, term: str, column: str, type_: str, fitting: str) -> Refusal:
+    """A new table is to be partitioned by a column of a type by which Iceberg partitions none."""
+    return Refusal(
+        columns=(column,),
+        types=(type_,),
+        reason=f"`{setting}` has {term}, and {quote(column)} is of type {type_}: {fitting}.",
+        remedy=f"Change `{setting}`, or cast the column in the model.",
+    )
+
+
 def other_format_version(configured: str, actual: int) -> Refusal:
     """The model has another format version than its table, which no run changes: there is no way back."""
     return Refusal(

@@ -8,6 +8,8 @@ from pyiceberg.schema import Schema
 
 from dbt.adapters.sparkevolve.errors import EvolutionRefusedError, ModelMovedError, UnreadableQueryError
 from dbt.adapters.sparkevolve.evolution import names, refusals
+from dbt.adapters.sparkevolve.evolution.partition_sources import partition_refusals
+from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, part
 from dbt.adapters.sparkevolve.evolution.plan import check_source_names
 from dbt.adapters.sparkevolve.evolution.renames import new_names
 from dbt.adapters.sparkevolve.evolution.table_properties import FIRST_WITH_VARIANTS
@@ -74,6 +76,14 @@ class Queries:
             found += [refusals.unmappable(note.path, note.type) for note in lacking]
         if self._reads_types:
             found += [refusals.unreadable_by_hive(p) for p in inner if not names.is_readable_by_hive(p[-1])]
+        if table is None and not found:
+            found += self._partition_refusals(
+                target,
+                columns if query.sql == sql else query.sql,
+                settings.partition_by,
+                settings.clustered_by,
+                settings.buckets,
+            )
         if found:
             raise self._refusal(target, found)
         if table is None and self._node.is_replacing is not None:
@@ -86,6 +96,47 @@ class Queries:
             "warnings": [str(note) for note in query.notes],
             "described": None if query.sql == sql else (sql, columns),
         }
+
+    def check_partitions(
+        self, target: SparkEvolveRelation, sql: str, partition_by: Any, clustered_by: Any, buckets: Any
+    ) -> None:
+        """See whether a table that is made from a query can be partitioned as it is configured.
+
+        Args:
+            target: the table.
+            sql: the query.
+            partition_by: the node's, a text or a list; none if it has none.
+            clustered_by: the same, which means something with ``buckets`` only.
+            buckets: their number.
+
+        Raises:
+            EvolutionRefusedError: it cannot.
+        """
+        found = self._partition_refusals(target, sql, partition_by, clustered_by, buckets)
+        if found:
+            raise self._refusal(target, found)
+
+    def _partition_refusals(
+        self,
+        target: SparkEvolveRelation,
+        query: str | spark_types.Struct,
+        partition_by: str | Sequence[str] | None,
+        clustered_by: str | Sequence[str] | None,
+        buckets: Any,
+    ) -> list[refusals.Refusal]:
+        listed = [clustered_by] if isinstance(clustered_by, str) else clustered_by or ()
+        # Iceberg's buckets are of one column; what is wrong with several, Spark says.
+        by_bucket = [part("bucket", name, str(buckets)) for name in listed if buckets and len(listed) == 1]
+        wanted = {"partition_by": parse_partitions(partition_by), "clustered_by": by_bucket}
+        if not any(wanted.values()):
+            return []
+        columns = self._columns(target, query) if isinstance(query, str) else query
+        types = dict(spark_types.paths_and_types(columns))
+        return [
+            refusal
+            for setting, parts in wanted.items()
+            for refusal in partition_refusals(setting, parts, types, _stored(columns))
+        ]
 
     def check_described_still(
         self, target: SparkEvolveRelation, query: Mapping[str, Any], *, is_made: bool = False

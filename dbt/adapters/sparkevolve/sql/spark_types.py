@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Union
 
-from dbt.adapters.sparkevolve.evolution.names import quote
+from dbt.adapters.sparkevolve.evolution.names import fold, quote
 
 MODEL_ALIAS = "DBT_INTERNAL_MODEL"
 _ONE_WORD = frozenset(
@@ -245,3 +245,15 @@ def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
             yield from walk((*path, "value"), type_.value)
 
     return walk((), columns)
+
+
+def paths_and_types(columns: Struct) -> Iterator[tuple[str, str]]:
+    """Yield the stored type of each column and field that is in no list or map, behind its path.
+
+    The path is folded and without backticks, as ``partitions.Part`` has it.
+    """
+    for name, type_ in columns.fields:
+        step = fold(name).replace("`", "")
+        yield step, stored_as(type_)
+        for path, inner in paths_and_types(type_) if isinstance(type_, Struct) else ():
+            yield f"{step}.{path}", inner

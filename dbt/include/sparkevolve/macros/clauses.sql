@@ -26,6 +26,16 @@
 {% endmacro %}
 
 
+{# See whether a table that is made from a query can be partitioned as the node says, before anything is dropped for it. #}
+{% macro sparkevolve__check_partitions(relation, sql) %}
+  {% if sparkevolve__is_managed(relation) %}
+    {% do adapter.queries().check_partitions(
+      relation, sql, sparkevolve__partition_by(), sparkevolve__config('clustered_by'), sparkevolve__config('buckets')
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
 {# What CREATE TABLE says between the name of the node's table, or its columns, and the query. #}
 {% macro sparkevolve__creation_clauses() %}
     {{ file_format_clause() }}

@@ -20,6 +20,7 @@
     {% do adapter.queries().note_columns(target_relation, built) %}
     {% do adapter.preview().refuse_warned_defaults(target_relation, sparkevolve__snapshot_settings()) %}
     {% do sparkevolve__check_described(target_relation, built) %}
+    {% do sparkevolve__check_partitions(target_relation, built) %}
     {# Not CREATE OR REPLACE, as for a table: what another run has made meanwhile may have versions that no source has. #}
     {% do sparkevolve__create_table(target_relation, sparkevolve__checked_query(built)) %}
     {% do sparkevolve__rows_are_visible(target_relation) %}

@@ -12,6 +12,7 @@
     existing_relation, get_select_subquery(sql) if config.get('contract').enforced else sql
   ) %}
   {% do sparkevolve__check_described(target_relation, sql) %}
+  {% do sparkevolve__check_partitions(target_relation, sql) %}
   {% if is_replaced %}
     {% do adapter.preview().refuse_warned_losses(target_relation, sql, [], 'the model') %}
   {% endif %}
