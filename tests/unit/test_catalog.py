@@ -144,8 +144,8 @@ def test_loading_what_is_no_table_says_what_it_may_be(lake: IcebergCatalog) -> N
     assert raised.value.msg == (
         "`lake`.`db`.`absent` is not a table of the Iceberg catalog `lake`. Either `catalog_properties` of "
         "the profile name another catalog than the one that Spark uses: see first what `dbt debug` says. Or "
-        "the table has another format: an incremental model needs `file_format: iceberg`, and a table that "
-        "is there has to be moved away. Nothing was written."
+        "it is a view, such as `dbt clone` makes, or has another format: an incremental model needs "
+        "`file_format: iceberg`, and what is there has to be moved away. Nothing was written."
     )
     assert raised.value.relation == "`lake`.`db`.`absent`"
     assert raised.value.catalog == "lake"

@@ -26,18 +26,28 @@ def lake(settings: CatalogSettings) -> IcebergCatalog:
     return IcebergCatalog(replace(settings, sqlite_file=None))
 
 
-@pytest.mark.parametrize("name", ["`lake`.`db`.`t`", "lake.db.t", "lake.`db`.t"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "merge into `lake`.`db`.`t` using `lake`.`db`.`none` on true",
+        "merge into lake.db.t using `lake`.`db`.`none` on true",
+        "update lake.`db`.t set id = 1",
+        "call lake.system.rewrite_data_files(options => map('a', 'b'), table => 'db.t')",
+        "CALL `lake`.`system`.rewrite_manifests('db.`t`')",
+        'call lake.system.rewrite_position_delete_files( TABLE=>"lake.db.t")',
+    ],
+)
 def test_a_table_whose_last_commit_lost_its_files_is_put_back(
-    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, name: str
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, sql: str
 ) -> None:
     make_table(Schema(NestedField(1, "id", IntegerType())), [{"id": 1}], [{"id": 2}])
     table = other.load_table("db.t")
     before, last = table.metadata.snapshots
-    sql = f"merge into {name} using `lake`.`db`.`none` on true"
     assert put_back(lake.access, CONFLICT, sql) == ""
     Path(last.manifest_list.removeprefix("file://")).unlink()
     assert put_back(lake.access, "[DIVIDE_BY_ZERO] oh", sql) == ""
-    assert put_back(lake.access, CONFLICT, "merge into `other`.`db`.`t`") == ""
+    for elsewhere in ("merge into `other`.`db`.`t`", "call other.system.rewrite_data_files('lake.db')"):
+        assert put_back(lake.access, CONFLICT, elsewhere) == ""
     assert put_back(lake.access, CONFLICT, sql) == (
         "The database had made this commit, and its answer was lost: Iceberg has taken it for another "
         f"writer's, and deleted files of the snapshot {last.snapshot_id}, which nobody could read any more. "

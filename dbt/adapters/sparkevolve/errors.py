@@ -141,8 +141,8 @@ class NotIcebergError(SparkEvolveError):
         super().__init__(
             f"{relation} is not a table of the Iceberg catalog `{catalog}`. Either `{setting}` of the "
             "profile name another catalog than the one that Spark uses: see first what `dbt debug` says. Or "
-            "the table has another format: an incremental model needs `file_format: iceberg`, and a table "
-            "that is there has to be moved away. Nothing was written."
+            "it is a view, such as `dbt clone` makes, or has another format: an incremental model needs "
+            "`file_format: iceberg`, and what is there has to be moved away. Nothing was written."
         )
         self.relation = relation
         self.catalog = catalog

@@ -111,8 +111,9 @@ def test_existing_table_is_not_iceberg(session_catalog: tuple[Scenario, SqlRunne
     assert (
         f"`spark_catalog`.`{scenario.schema}`.`t` is not a table of the Iceberg catalog `spark_catalog`. "
         "Either `catalog_properties` of the profile name another catalog than the one that Spark uses: see "
-        "first what `dbt debug` says. Or the table has another format: an incremental model needs "
-        "`file_format: iceberg`, and a table that is there has to be moved away. Nothing was written."
+        "first what `dbt debug` says. Or it is a view, such as `dbt clone` makes, or has another format: an "
+        "incremental model needs `file_format: iceberg`, and what is there has to be moved away. Nothing was "
+        "written."
     ) in said["t"]
     assert 'file_format is "parquet" in model.case.said. Allowed are: iceberg.' in said["said"]
     for word in ("delete from", "insert into", "merge into", "alter table", "drop table"):

@@ -28,6 +28,11 @@ from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 logger = AdapterLogger("SparkEvolve")
 _RETRIES = 4
 _PART = r"(?:`(?:[^`]|``)+`|\w+)"
+# The table of a procedure is a text: after `table =>`, or the first argument.
+_ARGUMENTS = (
+    re.compile(r"""\btable\s*=>\s*['"]([^'"]+)['"]""", re.IGNORECASE),
+    re.compile(r"""\A[^(]*\(\s*['"]([^'"]+)['"]"""),
+)
 
 
 def put_back(access: CatalogAccess, message: str, sql: str) -> str:
@@ -53,7 +58,12 @@ def put_back(access: CatalogAccess, message: str, sql: str) -> str:
 
 
 def _tables(catalog: str, sql: str) -> Iterator[SparkEvolveRelation]:
-    found = re.findall(rf"(?<![\w`.])(?:`{catalog}`|{catalog})((?:\.{_PART})+)", sql)
+    named = rf"(?<![\w`.])(?:`{catalog}`|{catalog})((?:\.{_PART})+)"
+    found = re.findall(named, sql)
+    if re.match(rf"\s*call\s+(?:`{catalog}`|{catalog})\s*\.\s*`?system\b", sql, re.IGNORECASE):
+        texts = [argument[1] for argument in (each.search(sql) for each in _ARGUMENTS) if argument]
+        # With the name of the catalog before it, it is found already.
+        found += [f".{text}" for text in texts[:1] if not re.match(named, text)]
     for name in dict.fromkeys(found):
         parts = [part.strip("`").replace("``", "`") for part in re.findall(_PART, name)]
         if len(parts) > 1:
