@@ -74,7 +74,18 @@ def test_a_source_gains_loses_and_widens_columns(scenario: Scenario, hard_delete
 def test_a_struct_gains_and_loses_fields(scenario: Scenario) -> None:
     snapshot(scenario, "select 1 as id, named_struct('x', 1, 'gone', 2) as s union all select 2, null")
     take(scenario)
-    snapshot(scenario, "select 1 as id, named_struct('y', 3, 'x', 1) as s union all select 2, null")
+    then = "select 1 as id, named_struct('y', 3, 'x', 1) as s union all select 2, null"
+    # Fields are added before dbt looks for the key.
+    before = scenario.state("snap")
+    snapshot(scenario, then, unique_key="idd")
+    message = scenario.dbt("build").message
+    assert (
+        "Spark cannot evaluate the snapshot's `unique_key` (idd) over the columns of its source, or"
+        in message
+    )
+    assert "`idd` cannot be resolved" in message
+    assert scenario.state("snap") == before
+    snapshot(scenario, then)
     take(scenario)
     assert [(*row[:-1], row[-1] is None) for row in versions(scenario, "id", "s")] == [
         (1, {"x": 1, "gone": 2, "y": None}, False),

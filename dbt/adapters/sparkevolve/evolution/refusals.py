@@ -211,6 +211,16 @@ def unreadable_text(setting: str, text: str, reason: str) -> Refusal:
     )
 
 
+def unreadable_key(text: str, reason: str) -> Refusal:
+    """Spark cannot read the key of a snapshot over its source, or over what its table is to have."""
+    return Refusal(
+        columns=(),
+        reason=f"Spark cannot evaluate the snapshot's `unique_key` ({text.strip()}) over the columns of its "
+        "source, or those that its table is to have.",
+        remedy=f"Mend it. Spark says: {reason}",
+    )
+
+
 def other_partitions(configured: tuple[Part, ...], actual: tuple[Part, ...]) -> Refusal:
     """Partitions are to be overwritten, and the table's are others than the model's: other rows would go."""
     wanted, has = (", ".join(map(str, parts)) or "nothing" for parts in (configured, actual))

@@ -65,6 +65,30 @@ def unreadable_texts(
     )
 
 
+def unreadable_key(
+    spark: Spark, staged: str, plan: EvolutionPlan, settings: IncrementalSettings
+) -> list[Refusal]:
+    """Refuse a snapshot's key that Spark cannot read, before fields are added for its rows.
+
+    dbt looks for it in the versions of the table and in the rows of the source.
+
+    Args:
+        spark: where to ask.
+        staged: the rendered name of a table with the columns of the source.
+        plan: what is to be done for the source.
+        settings: the snapshot's.
+    """
+    sources = (batch_queries.planned_rows(staged, plan.columns), f"SELECT * FROM {staged}")
+    for rows in sources:
+        problems = (
+            (text, _problem(spark, f"SELECT {text}\nFROM (\n{rows}\n)")) for text in settings.version_key
+        )
+        found = [refusals.unreadable_key(text, why) for text, why in problems if why is not None]
+        if found:
+            return found
+    return []
+
+
 def _unreadable(
     setting: str, texts: Sequence[str], spark: Spark, query: Callable[[Sequence[str]], str]
 ) -> list[Refusal]:

@@ -54,7 +54,7 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
-from dbt.adapters.sparkevolve.load.planned_texts import unreadable_texts
+from dbt.adapters.sparkevolve.load.planned_texts import unreadable_key, unreadable_texts
 from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.refresh_notes import RefreshNotes, forgotten
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
@@ -602,6 +602,10 @@ class LoadRunner:
         warnings: list[str] = []
 
         def check(plan: EvolutionPlan) -> None:
+            if any(_before_versions_are_compared(plan)):
+                unreadable = unreadable_key(self._spark, str(staged), plan, settings)
+                if unreadable:
+                    raise EvolutionRefusedError(str(target), unreadable, changed=self._node.changed)
             found = replaced_warnings(plan, unique_id, graph or {}) if plan.replaced else []
             warnings[:] = [f"{target}: {text}" for text in found]
             if are_errors():
