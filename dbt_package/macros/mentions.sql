@@ -39,8 +39,9 @@
   {% do sparkevolve.find_alternatives(parts, found) %}
   {% set read = parts[2:-4] %}
   {% set is_alone = not sparkevolve.has_query(read) and not sparkevolve.has_parameters(read) %}
+  {% set in_types = sparkevolve.tokens_in_types(parts) %}
   {% for mention in found %}
-    {% set may_be_word = sparkevolve.may_be_sql_word(parts, mention.start, mention.end) %}
+    {% set may_be_word = mention.start in in_types or sparkevolve.may_be_sql_word(parts[mention.start]) %}
     {% do mention.update({'is_of_table': mention.is_qualified or (is_alone and not may_be_word)}) %}
   {% endfor %}
   {% do return(found) %}
@@ -101,15 +102,30 @@
 {% endmacro %}
 
 
-{# Whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`). #}
-{% macro may_be_sql_word(parts, start, end) %}
-  {% set words = [
-    'all', 'and', 'any', 'between', 'case', 'cast', 'distinct', 'div', 'else', 'escape', 'exists', 'false', 'ilike',
-    'in', 'interval', 'is', 'like', 'not', 'null', 'or', 'regexp', 'rlike', 'some', 'then', 'true', 'when'
-  ] %}
-  {# As the end of a CASE, `end` is no mention. #}
-  {% set is_in_type = parts[end][1] == ':' and parts[end + 1][1] != ':' %}
-  {% do return(is_in_type or parts[start][1] | lower in words) %}
+{# Whether a name without an alias may be a word of SQL. As the end of a CASE, `end` is no mention. #}
+{% macro may_be_sql_word(part) %}
+  {% do return(part[1] | lower in [
+    'all', 'and', 'any', 'between', 'case', 'cast', 'distinct', 'div', 'else', 'escape', 'exists', 'false', 'from',
+    'ilike', 'in', 'interval', 'is', 'like', 'not', 'null', 'or', 'regexp', 'rlike', 'some', 'then', 'true', 'when'
+  ]) %}
+{% endmacro %}
+
+
+{# Where the tokens are that stand inside of types: `map<string, struct<x: date>>`. #}
+{% macro tokens_in_types(parts) %}
+  {% set found, read = {}, namespace(before='', depth=0) %}
+  {% for part in parts %}
+    {% if part[1] == '<' and (read.depth or read.before in ['array', 'map', 'struct']) %}
+      {% set read.depth = read.depth + 1 %}
+    {% elif part[1] == '>' and read.depth %}
+      {% set read.depth = read.depth - 1 %}
+    {% endif %}
+    {% if read.depth %}
+      {% do found.update({loop.index0: true}) %}
+    {% endif %}
+    {% set read.before = part[1] | lower %}
+  {% endfor %}
+  {% do return(found) %}
 {% endmacro %}
 
 

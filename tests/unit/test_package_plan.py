@@ -452,6 +452,10 @@ def test_a_condition_is_told_of_if_it_needs_what_is_new_in_the_table() -> None:
         ("id in (select id from o where day > 1)", {"day": "moved"}, ""),
         ("id in (select id from o where day > 1) and dbt_internal_dest.day > 1", {"day": "moved"}, "`day`"),
         ("extract(year from day) > 1", {"day": "moved"}, "`day`"),
+        # A bare name may be a word of SQL, or a type.
+        ("id is distinct from other", {"other": "from"}, "`other`"),
+        ("size(cast(l as array<struct<v:day>>)) > 1", {"day": "moved"}, ""),
+        ("size(cast(l as array<struct<v:day>>)) > DBT_INTERNAL_DEST.day", {"day": "moved"}, "`day`"),
         ("s.v > 1", {"s.v": "w"}, "`s`.`v`"),
         ("s.v > 1", {"s": "t"}, "`s`"),
         ("size(l.v) > 1", {"l.v": "w"}, "`l`.`element`.`v`"),

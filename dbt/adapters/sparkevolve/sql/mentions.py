@@ -11,7 +11,21 @@ from dbt.adapters.sparkevolve.sql.splitting import tokens
 
 KEYWORDS = frozenset(
     {"all", "and", "any", "between", "case", "cast", "distinct", "div", "else", "end", "escape", "exists"}
-    | {"false", "ilike", "in", "interval", "is", "like", "not", "null", "or", "regexp", "rlike", "some"}
+    | {
+        "false",
+        "from",
+        "ilike",
+        "in",
+        "interval",
+        "is",
+        "like",
+        "not",
+        "null",
+        "or",
+        "regexp",
+        "rlike",
+        "some",
+    }
     | {"then", "true", "when"}
 )
 """Words of expressions that a column may be called, too."""
@@ -155,13 +169,14 @@ def mentions(sql: str) -> tuple[Mention, ...]:
             del path[0]
         result.append(_Found(tuple(path), _asked(parts, start, at), start, at, is_qualified))
     _find_alternatives(parts, result)
-    is_alone = not _has_query(read) and not _has_parameters(read)
+    is_alone, in_types = not _has_query(read) and not _has_parameters(read), _in_types(parts)
     return tuple(
         Mention(
             f.path,
             f.asked,
             tuple(f.or_null),
-            is_of_table=f.is_qualified or (is_alone and not _may_be_word(parts, f.start, f.end)),
+            is_of_table=f.is_qualified
+            or (is_alone and f.start not in in_types and not _may_be_word(parts[f.start])),
         )
         for f in result
     )
@@ -210,11 +225,25 @@ def _has_parameters(parts: Sequence[Part]) -> bool:
     return ("-", ">") in pairwise(texts)
 
 
-def _may_be_word(parts: Sequence[Part], start: int, end: int) -> bool:
-    """Tell whether a name without an alias may be a word of SQL, or of a type (`struct<x:int>`)."""
-    is_in_type = parts[end][1] == ":" and parts[end + 1][1] != ":"
+def _may_be_word(part: Part) -> bool:
+    """Tell whether a name without an alias may be a word of SQL."""
     # As the end of a CASE it is no mention.
-    return is_in_type or fold(parts[start][1]) in KEYWORDS - {"end"}
+    return fold(part[1]) in KEYWORDS - {"end"}
+
+
+def _in_types(parts: Sequence[Part]) -> set[int]:
+    """Return where the tokens are that stand inside of types: `map<string, struct<x: date>>`."""
+    found: set[int] = set()
+    depth = 0
+    for at, (_, text) in enumerate(parts):
+        begins = text == "<" and fold(parts[at - 1][1]) in ("array", "map", "struct")
+        if begins or (depth and text == "<"):
+            depth += 1
+        elif depth and text == ">":
+            depth -= 1
+        if depth:
+            found.add(at)
+    return found
 
 
 def _find_alternatives(parts: Sequence[Part], found: Sequence[_Found]) -> None:
