@@ -1,6 +1,7 @@
 {# `dbt run-operation sparkevolve.check`: what the server and the project have of what this package needs, and what each
    lack costs. It makes a small table in the target's schema, and drops it. A statement that fails ends it, as dbt lets a
-   macro catch no error: the last line that is shown says what was tried. #}
+   macro catch no error: the last line that is shown says what was tried. The table then stays, until another check has
+   dropped its own, an hour later at the earliest. #}
 {% macro check() %}
   {% if not execute %}
     {% do return('') %}
@@ -104,8 +105,8 @@
   {% set written = sparkevolve.branch_of(name, 'tried') if server.branches else name %}
   {% set steps = [
     ['CREATE SCHEMA', 'create schema if not exists ' ~ target.schema],
-    ['CREATE TABLE', 'create or replace table ' ~ name
-      ~ " using iceberg tblproperties ('gc.enabled' = 'true') as select 1 as id"],
+    ['CREATE TABLE', 'create or replace table ' ~ name ~ ' using iceberg '
+      ~ sparkevolve.pairs_clause('tblproperties', sparkevolve.staged_properties()) ~ ' as select 1 as id'],
     ['ALTER TABLE, which adds columns', 'alter table ' ~ name ~ ' add columns (`note` string)'],
     ['SHOW CREATE TABLE', 'show create table ' ~ name],
     ['CREATE BRANCH', sparkevolve.create_branch(name, 'tried', none, 60) if server.branches else none],
@@ -122,6 +123,7 @@
       {% do sparkevolve.check_listing(name, lacks) %}
     {% endif %}
   {% endfor %}
+  {% do sparkevolve.remove_left_behind(sparkevolve.tables_of_checks(target.schema), 1, 'a check') %}
 {% endmacro %}
 
 

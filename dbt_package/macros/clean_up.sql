@@ -136,19 +136,35 @@
 {% endmacro %}
 
 
+{# The tables of a schema that are called like those that `check` makes. #}
+{% macro tables_of_checks(schema) %}
+  {% set found = [] %}
+  {% for row in sparkevolve.rows('show tables in ' ~ schema) if modules.re.match('sparkevolve_check_[0-9a-f]{12}$', row[1]) %}
+    {% do found.append(api.Relation.create(schema=schema, identifier=row[1])) %}
+  {% endfor %}
+  {% do return(found) %}
+{% endmacro %}
+
+
 {# `dbt run-operation sparkevolve.clean_up --args '{hours: 48}'`: remove the staged batches in the target's schema that runs
-   have left behind and that nobody has written to for so long. #}
+   have left behind, and the tables of checks that have failed, that nobody has written to for so long. #}
 {% macro clean_up(hours=48) %}
-  {% if not execute %}
-    {% do return('') %}
+  {% if execute %}
+    {% do sparkevolve.remove_left_behind(sparkevolve.staged_batches(target.schema), hours, 'a run') %}
+    {% do sparkevolve.remove_left_behind(sparkevolve.tables_of_checks(target.schema), hours, 'a check') %}
   {% endif %}
-  {% for relation in sparkevolve.staged_batches(target.schema) %}
+{% endmacro %}
+
+
+{# Remove those of some tables of ours that nobody has written to for so many hours. #}
+{% macro remove_left_behind(relations, hours, who) %}
+  {% for relation in relations %}
     {% set last = sparkevolve.rows(
       'select cast(max(unix_millis(timestamp)) as string) from ' ~ relation ~ '.metadata_log_entries'
     )[0][0] %}
     {% if sparkevolve.staged_by(relation) is not none and last is not none
           and sparkevolve.epoch_seconds() - (last | int) // 1000 > hours * 3600 %}
-      {% do sparkevolve.say('Removing ' ~ relation ~ ', which a run has left behind') %}
+      {% do sparkevolve.say('Removing ' ~ relation ~ ', which ' ~ who ~ ' has left behind') %}
       {% do sparkevolve.drop_staged(relation) %}
     {% endif %}
   {% endfor %}

@@ -153,15 +153,20 @@ def test_partitions_of_an_older_spec_are_not_left_beside_the_new_rows(project: S
 def test_what_a_killed_run_has_left_is_removed_by_its_age(project: Scenario) -> None:
     left = f"left__dbt_tmp_{'0' * 12}"
     theirs = f"theirs__dbt_tmp_{'1' * 12}"
-    for name, properties in ((left, "'sparkevolve.staged-by' = 'x'"), (theirs, "'other' = 'x'")):
+    checked = f"sparkevolve_check_{'2' * 12}"
+    ours = "'sparkevolve.staged-by' = 'x'"
+    for name, properties in ((left, ours), (checked, ours), (theirs, "'other' = 'x'")):
         project.sql(
             f"create table {project.relation(name)} using iceberg tblproperties ({properties}) "
             "as select 1 as id"
         )
     assert project.dbt("run-operation", "sparkevolve.clean_up").success
-    assert {left, theirs} <= set(project.tables())
+    assert project.dbt("run-operation", "sparkevolve.check").success
+    tables = project.tables()
+    assert {left, checked, theirs} <= set(tables)
+    assert len([name for name in tables if name.startswith("sparkevolve_check_")]) == 1
     assert project.dbt("run-operation", "sparkevolve.clean_up", "--args", "{hours: -1}").success
-    assert left not in project.tables()
+    assert not {left, checked} & set(project.tables())
     assert theirs in project.tables()
     project.sql(f"drop table {project.relation(theirs)}")
 
