@@ -19,12 +19,7 @@
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
   {% else %}
-    {% if not sparkevolve.is_iceberg_table(existing_relation) %}
-      {% do exceptions.raise_compiler_error(
-        target_relation ~ ' is not an Iceberg table: an incremental model of the package sparkevolve needs one. Move or drop '
-        ~ 'the table that is there, or run the model with --full-refresh, which replaces it. Nothing was written.'
-      ) %}
-    {% endif %}
+    {% do sparkevolve.check_is_iceberg(existing_relation, target_relation) %}
     {% do sparkevolve.load_existing(target_relation, settings) %}
   {% endif %}
   {% do apply_grants(
@@ -184,6 +179,16 @@
     {% do providers.append(row[1]) %}
   {% endfor %}
   {% do return(providers | last | lower == 'iceberg') %}
+{% endmacro %}
+
+
+{% macro check_is_iceberg(existing_relation, target) %}
+  {% if not sparkevolve.is_iceberg_table(existing_relation) %}
+    {% do exceptions.raise_compiler_error(
+      target ~ ' is not an Iceberg table: an incremental model of the package sparkevolve needs one. Move or drop the table '
+      ~ 'that is there, or run the model with --full-refresh, which replaces it. Nothing was written.'
+    ) %}
+  {% endif %}
 {% endmacro %}
 
 

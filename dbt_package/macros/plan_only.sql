@@ -1,14 +1,20 @@
 {# `dbt run --vars 'sparkevolve_plan_only: true'`: say what would happen to each incremental model, change nothing. No rows
-   are computed, so a plan assumes that no NULL arrives for a NOT NULL column. Hooks do not run. #}
+   are computed, so a plan assumes that no NULL arrives for a NOT NULL column. Hooks do not run. What a run looks at before
+   it reads a row is looked at here, too, but for whether a profile takes the mode of overwriting back: that is seen by
+   setting it. #}
 {% macro plan_only() %}
   {% set full_refresh = sparkevolve.is_full_refresh() %}
   {% set settings = sparkevolve.incremental_settings(full_refresh) %}
   {% set target_relation = this.incorporate(type='table') %}
+  {% do sparkevolve.freezes_schema() %}
   {% do sparkevolve.warn_of_settings() %}
+  {% do sparkevolve.check_grants(target_relation) %}
+  {% do sparkevolve.check_sql_settings_of_model() %}
   {% set existing_relation = load_relation(this) %}
   {% if sparkevolve.is_new(existing_relation, settings, full_refresh) %}
     {% set plan = sparkevolve.plan_of_new_table(target_relation, existing_relation, settings) %}
   {% else %}
+    {% do sparkevolve.check_is_iceberg(existing_relation, target_relation) %}
     {% set plan = sparkevolve.plan_of_load(target_relation, settings) %}
   {% endif %}
   {% do log(tojson(plan) if flags.LOG_FORMAT == 'json' else sparkevolve.plan_text(plan), info=True) %}
@@ -24,18 +30,23 @@
 {% macro plan_of_new_table(target, existing_relation, settings) %}
   {% set query = sparkevolve.query_of_new_table(target, settings) %}
   {% set names = query.fields | map(attribute='name') | list %}
-  {% set loses = [] %}
+  {% set loses, kept = [], {} %}
+  {% if not (query.refusals or settings.is_sampled_empty) %}
+    {% do query.refusals.extend(
+      sparkevolve.unreadable_audits('SELECT * FROM (\n' ~ query.sql ~ '\n) AS model_rows', settings.audits)
+    ) %}
+  {% endif %}
   {% if existing_relation is not none and not existing_relation.is_view %}
     {% set is_iceberg = sparkevolve.is_iceberg_table(existing_relation) %}
     {% do query.refusals.extend(sparkevolve.frozen_replacement(existing_relation, query, not is_iceberg)) %}
     {% if is_iceberg %}
-      {% do query.refusals.extend(
-        sparkevolve.downgrade_refusals(sparkevolve.table_properties(existing_relation), settings)
-      ) %}
+      {% do kept.update(sparkevolve.table_properties(existing_relation)) %}
+      {% do query.refusals.extend(sparkevolve.downgrade_refusals(kept, settings)) %}
     {% endif %}
     {% set old = sparkevolve.column_names(existing_relation) %}
     {% set loses = sparkevolve.sparkevolve__detect_schema_change(names, old).removed %}
   {% endif %}
+  {% do sparkevolve.check_wap(target, dict(kept, **settings.tblproperties)) %}
   {% do return({
     'relation': target | string, 'creates': true, 'columns': names, 'loses': loses,
     'warnings': sparkevolve.note_texts(query), 'refusals': query.refusals
@@ -45,8 +56,14 @@
 
 {% macro plan_of_load(target, settings) %}
   {% set there = sparkevolve.read_table(target) %}
+  {% set on_branch = settings.publish == 'branch' or settings.removed_columns == 'keep' %}
+  {% do sparkevolve.check_session(there, settings, on_branch) %}
+  {% do sparkevolve.check_table(there, settings, on_branch) %}
+  {% do sparkevolve.check_partitionings(there, settings, on_branch) %}
   {% set table = dict(there, fields=sparkevolve.as_before(there.fields)) %}
-  {% set ends = sparkevolve.ends_of_renames(there) | map(attribute='text') | list %}
+  {% set taken_back = sparkevolve.ends_of_renames(there) %}
+  {% set ends = taken_back | map(attribute='text') | list %}
+  {% do sparkevolve.check_plannable(ends) %}
   {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
   {% set plan = sparkevolve.refused_plan(query.refusals) %}
   {% if not query.refusals %}
@@ -64,10 +81,46 @@
     {% if ends and sparkevolve.freezes_schema() %}
       {% do plan.refusals.append(sparkevolve.refuse_frozen_schema(settings.node, ends)) %}
     {% endif %}
+    {% if not plan.refusals %}
+      {% do plan.refusals.extend(sparkevolve.unreadable_texts(
+        target, query, dict(plan, changes=taken_back + plan.changes), settings
+      )) %}
+    {% endif %}
   {% endif %}
   {% set warnings = sparkevolve.begun_warnings(there.fields) + sparkevolve.differences(table, settings) %}
   {% set data = sparkevolve.plan_data(target, plan, settings, sparkevolve.note_texts(query) + plan.warnings + warnings) %}
   {% do return(dict(data, changes=ends + data.changes)) %}
+{% endmacro %}
+
+
+{# A model may read a column of its table that has another name since a run has ended half-way. #}
+{% macro check_plannable(ends) %}
+  {% set error = sparkevolve.explained_error(
+    'the query', 'select * from (\n' ~ sparkevolve.compiled_query() ~ '\n) as model_rows'
+  ) if ends else '' %}
+  {% if error %}
+    {% do exceptions.raise_compiler_error(
+      error ~ '\nA run has ended while it changed the case of a name, and the next one takes that back first ('
+      ~ ends | join('; ') ~ '). A plan changes nothing: if what is missing is the old name, the model cannot be planned '
+      ~ 'before it has run.'
+    ) %}
+  {% endif %}
+{% endmacro %}
+
+
+{# Why the run would be refused, for each condition that Spark cannot read, over the query in place of a staged batch. #}
+{% macro unreadable_texts(target, query, plan, settings) %}
+  {% set load = {
+    'target': target | string, 'staged': '(\n' ~ query.sql ~ '\n)', 'plan': plan, 'settings': settings,
+    'batch': {'rows': 0 if settings.is_sampled_empty else 1}
+  } %}
+  {% set rows = 'SELECT\n  ' ~ sparkevolve.select_items(plan.columns) ~ '\nFROM ' ~ load.staged ~ ' AS DBT_INTERNAL_SOURCE' %}
+  {% set audits = [] if settings.is_sampled_empty else sparkevolve.texts_to_ask(
+    settings.audits, plan, this.identifier
+  ) %}
+  {% do return(
+    sparkevolve.unreadable_predicates(load, is_plan=true) + sparkevolve.unreadable_audits(rows, audits)
+  ) %}
 {% endmacro %}
 
 

@@ -190,6 +190,21 @@
 {% endmacro %}
 
 
+{# Of a plan: why the run would be refused, for each audit that Spark cannot read over the rows of a query. #}
+{% macro unreadable_audits(rows, audits) %}
+  {% set refusals = [] %}
+  {% if audits and sparkevolve.audits_error(rows, audits) and not sparkevolve.audits_error(rows, ['true']) %}
+    {% for audit in audits %}
+      {% set error = sparkevolve.audits_error(rows, [audit]) %}
+      {% if error %}
+        {% do refusals.append(sparkevolve.refuse_unreadable_text('audits', audit, error)) %}
+      {% endif %}
+    {% endfor %}
+  {% endif %}
+  {% do return(refusals) %}
+{% endmacro %}
+
+
 {# What Spark says of a query of audits that it cannot plan; empty if it can. #}
 {% macro audits_error(rows, audits) %}
   {% do return(sparkevolve.explained_error('an audit', sparkevolve.count_violations(rows, audits))) %}
@@ -197,12 +212,13 @@
 
 
 {# Refuse `incremental_predicates` that Spark cannot read over the columns that the table is to have, before these are
-   changed. Without a change the statement that reads them says it, and nothing was written by then. #}
-{% macro unreadable_predicates(load) %}
+   changed. Without a change the statement that reads them says it, and nothing was written by then: a plan has none. #}
+{% macro unreadable_predicates(load, is_plan=false) %}
   {% set settings, texts, refusals = load.settings, [], [] %}
   {% set changes = load.plan.changes | rejectattr('verb', 'equalto', 'described') | list %}
   {% set limits = settings.predicates if settings.replacing and settings.strategy != 'full_refresh' else [] %}
-  {% for text in sparkevolve.texts_to_ask(limits, load.plan, this.identifier) if changes and sparkevolve.is_loaded(load) %}
+  {% for text in sparkevolve.texts_to_ask(limits, load.plan, this.identifier)
+        if (changes or is_plan) and sparkevolve.is_loaded(load) %}
     {# Iceberg's own columns of a table, such as `_file`, are not in a query of it. #}
     {% set own = [] %}
     {% for mention in sparkevolve.mentions(text) if mention.path[0] in sparkevolve.reserved_names() %}
@@ -268,7 +284,7 @@
   {# Each line of the answer is a row. #}
   {% set lines = [] %}
   {% for row in sparkevolve.rows(
-    'explain /* If this fails, ' ~ what ~ ' of ' ~ model.unique_id ~ ' is no SQL condition. */ ' ~ query
+    'explain /* If this fails, ' ~ what ~ ' of ' ~ model.unique_id ~ ' is no SQL. */ ' ~ query
   ) %}
     {% do lines.append(row[0]) %}
   {% endfor %}

@@ -32,7 +32,7 @@
   {% set found = [] %}
   {% for begun in sparkevolve.renames_begun(table.fields) if not begun.is_taken %}
     {% do found.append({
-      'text': 'rename ' ~ begun.path.text ~ ' to ' ~ sparkevolve.quote(begun.old),
+      'verb': 'renamed', 'text': 'rename ' ~ begun.path.text ~ ' to ' ~ sparkevolve.quote(begun.old),
       'sql': 'ALTER TABLE ' ~ table.relation ~ ' RENAME COLUMN ' ~ begun.path.text ~ ' TO ' ~ sparkevolve.quote(begun.old)
     }) %}
   {% endfor %}

@@ -59,6 +59,13 @@ def test_a_plan_that_fails_names_what_a_run_would_build_first() -> None:
         "built."
     )
     assert node.unplanned(GONE) is GONE
+    node.begin_plan("model.shop.t")
+    node.taken_back = ["rename `n__sparkevolve_rename_0` to `n`"]
+    assert getattr(node.unplanned(error), "msg", "") == (
+        "[UNRESOLVED_COLUMN] `n`\nA run has ended while it changed the case of a name, and the next one "
+        "takes that back first (rename `n__sparkevolve_rename_0` to `n`). A plan changes nothing: if what is "
+        "missing is the old name, the model cannot be planned before it has run."
+    )
 
 
 def test_a_table_that_has_gone_is_told_once() -> None:

@@ -304,7 +304,7 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda: _NOTHING)
     def preview(self) -> Preview:
         """Return what says what a run would do."""
-        return Preview(self._catalog_of_node(), self.queries(), running_node(), self._plans)
+        return Preview(self._catalog_of_node(), self._spark, self.queries(), running_node(), self._plans)
 
     @available.parse(lambda: Clauses(_NOTHING, _NOTHING, _NOTHING.convert_type))
     def clauses(self) -> Clauses:

@@ -65,6 +65,11 @@ def test_the_case_of_a_name_is_changed(project: Scenario, monkeypatch: pytest.Mo
             ends_at(patched, statement)
             assert "the server is gone" in project.fail("--select", "cased").message
         assert project.columns("cased") == columns
+    planned = project.fail("--select", "cased", "--vars", "sparkevolve_plan_only: true")
+    assert (
+        f"and the next one takes that back first (rename `{between}` to `qty`). A plan changes nothing: if "
+        "what is missing is the old name, the model cannot be planned before it has run."
+    ) in planned.message
     # Without the rename the name of before is taken back; so it would be in each other run.
     project.model("select 2 as id, 'b' as qty, named_struct('X', 2) as st", "cased", **ADDS)
     frozen = project.fail("--select", "cased", "--vars", "sparkevolve_freeze_schema: true")

@@ -245,9 +245,13 @@ def test_the_plan_is_written_for_a_change_request(scenario: Scenario) -> None:
 
 
 def test_the_plan_refuses_what_a_run_refuses_before_it_reads_a_row(scenario: Scenario) -> None:
-    """Bad rows that nobody can set aside, grants that Spark lacks, partitions that it cannot overwrite."""
-    scenario.model("select 1 as id, 'a' as p", "aside")
-    scenario.model("select 1 as id, 'a' as p", "granted")
+    """Bad rows that nobody can set aside, grants that Spark lacks, partitions that it cannot overwrite.
+
+    And conditions that Spark cannot read, whether columns change or not.
+    """
+    old = ("aside", "granted", "limited", "audited")
+    for name in old:
+        scenario.model("select 1 as id, 'a' as p", name)
     scenario.run()
     for statement in (
         f"create table {scenario.relation('parts')} (id int, p string) using iceberg partitioned by (p) "
@@ -257,20 +261,39 @@ def test_the_plan_refuses_what_a_run_refuses_before_it_reads_a_row(scenario: Sce
         f"create table {scenario.relation('aside_dlt')} (x int) using iceberg",
     ):
         scenario.sql(statement)
-    before = [scenario.state(name) for name in ("aside", "granted", "parts")]
+    names = (*old, "parts")
+    before = {name: scenario.state(name) for name in names}
 
     scenario.model("select 2 as id, 'b' as p", "aside", on_bad_rows="dead_letter")
     scenario.model("select 2 as id, 'b' as p", "granted", grants={"select": ["somebody"]})
     overwrite = {"incremental_strategy": "insert_overwrite", "partition_by": ["p", "bucket(2, id)"]}
     scenario.model("select 1 as id, 'a' as p", "parts", unique_key=None, **overwrite)
-    runs = scenario.fail("--vars", "sparkevolve_plan_only: true"), scenario.fail()
+    limits = ["DBT_INTERNAL_DEST.missing > 0", "DBT_INTERNAL_DEST.n is not null", "_file is not null"]
+    sql = "select 2 as id, 'b' as p, 3 as n"
+    scenario.model(sql, "limited", incremental_predicates=limits, audits=["n > 0", "width_of(p) > 0"])
+    own = f"id > (select count(*) from {scenario.relation('audited')})"
+    scenario.model("select 2 as id, 'b' as p", "audited", audits=[own, "width_of(p) > 0"])
+    scenario.model("select 2 as id, 'b' as p", "new", audits=["id > 0", "width_of(p) > 0"])
+    runs = [scenario.fail("--vars", "sparkevolve_plan_only: true")]
+    assert {name: scenario.state(name) for name in names} == before
+    runs.append(scenario.fail())
     planned, ran = ({r.node.name: str(r.message) for r in run.result.result} for run in runs)
     letters = f"would go to {scenario.relation('aside_dlt')}, and that table has no column `messageId`"
+    audit = "Spark cannot evaluate one of the model's `audits` (width_of(p) > 0) over the columns"
+    for name in ("limited", "audited", "new"):
+        assert planned[name].count("Spark cannot evaluate") == (2 if name == "limited" else 1)
+        assert audit in planned[name]
     for name, text in {
+        "limited": "one of the model's `incremental_predicates` (DBT_INTERNAL_DEST.missing > 0) over the",
+        "audited": "width_of(p) > 0",
+        "new": "width_of(p) > 0",
         "aside": f"Bad rows of {scenario.relation('aside')} {letters} of the type string.",
         "granted": f"The `grants` of {scenario.relation('granted')} cannot be applied: this Spark has no",
         "parts": "The table has Iceberg's format version 1 and `write.delete.mode` = 'merge-on-read'",
     }.items():
         assert text in planned[name]
         assert text in ran[name]
-    assert [scenario.state(name) for name in ("aside", "granted", "parts")] == before
+    # On a branch the run evaluates audits of what was loaded.
+    assert scenario.rows("audited") == before.pop("audited")[1]
+    assert {name: scenario.state(name) for name in before} == before
+    assert "new" not in scenario.tables()

@@ -95,6 +95,8 @@ def case_of_a_name_is_changed(scenario: Scenario) -> None:
     ends = f"rename `s`.`{b}` to `b`; rename `{fresh}` to `fresh`"
     refused = scenario.fail("--vars", "sparkevolve_freeze_schema: true")
     assert f"would change the table's schema: {ends}." in refused.message
+    planned = scenario.fail("--vars", "sparkevolve_plan_only: true")
+    assert f"and the next one takes that back first ({ends}). A plan changes nothing" in planned.message
     assert scenario.state() == between
     run = scenario.run()
     for text in ends.split("; "):

@@ -71,6 +71,7 @@ class Node:
         result: what it tells dbt that it has done.
         planned: dbt's id of it if it is planned only.
         built_before: of a plan, the names of what it reads and the same run would build first.
+        taken_back: of a plan, the changes that a run would begin with, since another has ended half-way.
     """
 
     name: str = ""
@@ -98,6 +99,7 @@ class Node:
     result: NodeResult = field(default_factory=NodeResult)
     planned: str = ""
     built_before: Sequence[str] = ()
+    taken_back: Sequence[str] = ()
 
     def rows_are_visible(
         self,
@@ -193,13 +195,22 @@ class Node:
 
     def unplanned(self, error: BaseException) -> BaseException:
         """Return why the node cannot be planned: what Spark lacks may be what a run would make first."""
-        if not self.built_before or not isinstance(error, DbtDatabaseError):
+        if not isinstance(error, DbtDatabaseError):
             return error
-        return DbtDatabaseError(
-            f"{error.msg}\nA plan takes what the model reads as it is now, and a run would build "
-            f"{', '.join(map(names.quote, self.built_before))} first. If what is missing comes with that, "
-            "plan this model again once that is built."
-        )
+        found = [error.msg]
+        if self.taken_back:
+            found.append(
+                "A run has ended while it changed the case of a name, and the next one takes that back first "
+                f"({'; '.join(self.taken_back)}). A plan changes nothing: if what is missing is the old "
+                "name, the model cannot be planned before it has run."
+            )
+        if self.built_before:
+            found.append(
+                "A plan takes what the model reads as it is now, and a run would build "
+                f"{', '.join(map(names.quote, self.built_before))} first. If what is missing comes with "
+                "that, plan this model again once that is built."
+            )
+        return error if len(found) == 1 else DbtDatabaseError("\n".join(found))
 
     def note_gone(self, relation: SparkEvolveRelation) -> None:
         """Note that dbt compiled the model as incremental, and that its table is not there any more."""

@@ -27,6 +27,9 @@ def unreadable_texts(
     staged: str,
     plan: EvolutionPlan,
     settings: IncrementalSettings,
+    *,
+    is_plan: bool = False,
+    has_old_names: bool = False,
 ) -> list[Refusal]:
     """Refuse the conditions of a model that Spark cannot read, before the schema is changed for a batch.
 
@@ -41,28 +44,35 @@ def unreadable_texts(
         target: the table.
         staged: the rendered name of the staged batch.
         plan: what is to be done for the batch.
-        settings: the model's. Of its audits those of single rows have been evaluated by now.
+        settings: the model's. In a run its audits of single rows have been evaluated by now.
+        is_plan: whether nothing will be loaded, so that no statement says it later.
+        has_old_names: whether the table has other names than the run would begin with.
     """
-    if all(isinstance(change, SetDoc | SetProperty) for change in plan.changes):
+    is_changed = not all(isinstance(change, SetDoc | SetProperty) for change in plan.changes)
+    if not (is_changed or is_plan):
         return []
     rows = batch_queries.planned_rows(staged, plan.columns)
+
+    def asked(texts: Sequence[str]) -> list[str]:
+        return _askable(texts, target) if is_changed or has_old_names else list(texts)
+
     merges = settings.strategy == Strategy.MERGE
     replaces = merges or settings.strategy in (Strategy.DELETE_INSERT, Strategy.MICROBATCH)
     # Iceberg's own columns of a table, such as `_file`, are not in a query of it.
-    limits = _askable(settings.limits if replaces else (), target)
-    limits = [text for text in limits if not _names_metadata(text)]
+    limits = [text for text in asked(settings.limits if replaces else ()) if not _names_metadata(text)]
     found = _unreadable(
         "incremental_predicates",
         limits,
         spark,
         lambda some: batch_queries.limited_rows(rows, staged, some, with_source=merges),
     )
-    return found + _unreadable(
-        "audits",
-        _askable(settings.audits, target),
-        spark,
-        lambda some: audit_queries.count_violations(rows, some),
-    )
+    of_rows = settings.row_audits if is_plan else ()
+    return found + unreadable_audits(spark, rows, asked((*settings.audits, *of_rows)))
+
+
+def unreadable_audits(spark: Spark, rows: str, audits: Sequence[str]) -> list[Refusal]:
+    """Refuse the audits that Spark cannot read over the rows of a query."""
+    return _unreadable("audits", audits, spark, lambda some: audit_queries.count_violations(rows, some))
 
 
 def unreadable_key(

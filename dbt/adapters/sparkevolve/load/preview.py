@@ -24,12 +24,14 @@ from dbt.adapters.sparkevolve.load.descriptions import undescribed
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.plan_report import changed_columns, plan_data, plan_table
+from dbt.adapters.sparkevolve.load.planned_texts import unreadable_audits, unreadable_texts
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.readers import column_readers, replaced_warnings
 from dbt.adapters.sparkevolve.load.strategies import refused_overwrite
 from dbt.adapters.sparkevolve.load.table_differences import differences
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
+from dbt.adapters.sparkevolve.spark.interface import Spark
 from dbt.adapters.sparkevolve.warning import are_errors
 
 
@@ -38,13 +40,17 @@ class Preview:
 
     Args:
         catalog: the catalog.
+        spark: where it is asked whether conditions can be read.
         queries: what asks for the columns of the model.
         node: the node that runs.
         plans: what writes the plans of this command.
     """
 
-    def __init__(self, catalog: IcebergCatalog, queries: Queries, node: Node, plans: PlanFile) -> None:
+    def __init__(
+        self, catalog: IcebergCatalog, spark: Spark, queries: Queries, node: Node, plans: PlanFile
+    ) -> None:
         self._catalog = catalog
+        self._spark = spark
         self._plans = plans
         self._queries = queries
         self._node = node
@@ -84,7 +90,7 @@ class Preview:
         # The batch is staged without rows, so it says nothing of NULLs, but for bare ones: NOT NULL is taken
         # to hold.
         batch.columns_without_null -= {names.fold(name) for name in self._node.nulls}
-        aside = ""
+        aside, members = "", None
         if settings.sets_aside:
             schema, facts = table.schema(), table_facts(table)
             members = conversions_of(batch, settings, schema, facts)
@@ -103,6 +109,12 @@ class Preview:
         ends = [str(change) for change in base.ends]
         if ends and settings.frozen_for:
             refused.append(str(refusals.frozen_schema(settings.frozen_for, ends)))
+        # Where values are converted first, Spark sees conditions in other types than the run would.
+        if not (plan.refusals or members or settings.is_sampled_empty):
+            unreadable = unreadable_texts(
+                self._spark, target, str(staged), plan, settings, is_plan=True, has_old_names=bool(ends)
+            )
+            refused += map(str, unreadable)
         return data | {
             "changes": [*ends, *data["changes"]],
             "warnings": [*data["warnings"], *told],
@@ -141,7 +153,10 @@ class Preview:
         ]
         plan |= {"defaults": defaults} if defaults else {}
         warnings = [*query["warnings"], *of_defaults.reminders]
-        return plan | {"columns": query["columns"], "warnings": warnings}
+        rows = f"SELECT * FROM (\n{query['sql']}\n) AS model_rows"
+        audits = [] if settings.is_sampled_empty else settings.audits
+        unreadable = list(map(str, unreadable_audits(self._spark, rows, audits)))
+        return plan | {"columns": query["columns"], "warnings": warnings, "refusals": unreadable}
 
     def refuse_warned_defaults(self, target: SparkEvolveRelation, settings: IncrementalSettings) -> None:
         """See, before the table of a model is made, whether the run may warn of its defaults.

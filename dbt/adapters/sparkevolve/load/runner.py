@@ -118,6 +118,7 @@ class LoadRunner:
             )
         _refuse_unreadable(target, base.table.schema(), self._node.changed)
         if is_plan:
+            self._node.taken_back = list(map(str, ends_of_renames(base.table.schema().as_struct())))
             return base
         end_replacement(self._catalog, target, base.table)
         for branch in base.left_over:
