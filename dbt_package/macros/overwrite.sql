@@ -33,12 +33,26 @@
 
 {% macro mark_session() %}
   {% do sparkevolve.set_setting(sparkevolve.session_mark(), invocation_id) %}
+  {% do sparkevolve.note_shared_session(none) %}
 {% endmacro %}
 
 
-{# Whether other models of this command, or others, write in the session of this connection. #}
+{# Whether other models of this command, or others, write in the session of this connection. It is so for all connections of
+   a command, or for none: the first model asks, and notes it where the others find it, if this dbt lets it. #}
 {% macro has_shared_session() %}
-  {% do return(sparkevolve.spark_setting(sparkevolve.session_mark()) is not none) %}
+  {% set noted = graph.get('sparkevolve_shared_session') %}
+  {% if noted is none %}
+    {% set noted = sparkevolve.spark_setting(sparkevolve.session_mark()) is not none %}
+    {% do sparkevolve.note_shared_session(noted) %}
+  {% endif %}
+  {% do return(noted) %}
+{% endmacro %}
+
+
+{% macro note_shared_session(answer) %}
+  {% if graph.update is defined %}
+    {% do graph.update({'sparkevolve_shared_session': answer}) %}
+  {% endif %}
 {% endmacro %}
 
 
@@ -141,10 +155,10 @@
   {% endfor %}
   {% if mode not in seen %}
     {% do exceptions.raise_compiler_error(
-      target ~ ' cannot be overwritten: `' ~ sparkevolve.overwrite_setting() ~ '` was set to ' ~ mode ~ ', which this run '
-      ~ 'needs, and is ' ~ (seen | last) ~ ' again. With `method: session`, dbt-spark sets what `server_side_parameters` of the '
-      ~ 'profile have again before each statement. Take it out of there: this package sets it for each model that needs it. So '
-      ~ sparkevolve.what_was_written(changed) ~ '.'
+      target ~ ' cannot be overwritten: `' ~ sparkevolve.overwrite_setting() ~ '` was set to ' ~ mode
+      ~ ', which this run needs, and is ' ~ (seen | last) ~ ' again. With `method: session`, dbt-spark sets what '
+      ~ '`server_side_parameters` of the profile have again before each statement. Take it out of there: this package sets '
+      ~ 'it for each model that needs it. So ' ~ sparkevolve.what_was_written(changed) ~ '.'
     ) %}
   {% endif %}
 {% endmacro %}

@@ -1,5 +1,6 @@
 """Settings and variables of the package: where they may stand, and what is said of those without effect."""
 
+import re
 from typing import Any
 
 import pytest
@@ -165,7 +166,9 @@ def test_a_session_that_is_shared_gets_back_how_it_overwrites(
         "may change `spark.sql.sources.partitionOverwriteMode` in the moment before the INSERT" in run.log
     )
     assert project.rows("shared") == [(1, "a"), (2, "b")]
-    project.run(*select)
+    run = project.run(*select)
+    # Whether it is shared is asked once, for both.
+    assert len(re.findall(r"set `sparkevolve\.session`\s", run.log)) == 2, "set by the hook, and asked for"
     assert project.rows("shared") == project.rows("other") == [(2, "b"), (3, "a")]
     assert (conf.get(MODE), conf.get(KEPT, None)) == ("static", None)
 
@@ -313,6 +316,11 @@ def test_audits_that_cannot_be_evaluated_are_named(project: Scenario) -> None:
     project.run("--select", "told")
     before = project.state("told")
     project.model("select 1 as id, 2 as m", "told", **ADDS, audits=["m > 0", "nope > 1", "m + 1"])
+    for arguments in ((), ("--full-refresh",)):
+        plan = project.fail("--select", "told", *arguments, "--vars", "sparkevolve_plan_only: true").message
+        for audit in ("nope > 1", "m + 1"):
+            assert f"Spark cannot evaluate one of the model's `audits` ({audit}) over the columns" in plan
+        assert "m > 0" not in plan.partition("would be refused")[2]
     run = project.fail("--select", "told")
     message = run.message.partition("\n  > in macro")[0]
     assert f"The model's audits cannot be evaluated for {project.schema}.told." in message
