@@ -64,14 +64,16 @@
 {# Returns the `catalog`, whether it `is_iceberg`, and whether there are `branches`. #}
 {% macro check_server(lacks) %}
   {% do sparkevolve.say('Spark ' ~ sparkevolve.rows('select version()')[0][0]) %}
-  {% set catalog = sparkevolve.rows('select current_catalog()')[0][0] %}
+  {% set current = sparkevolve.rows('select current_catalog()')[0][0] %}
+  {% set catalog = sparkevolve.catalog_of(target.schema ~ '.t', current) %}
   {% set class = sparkevolve.spark_setting('spark.sql.catalog.' ~ catalog, '') %}
-  {% do sparkevolve.say('The default catalog is `' ~ catalog ~ '`, ' ~ (class or 'the built-in one')) %}
+  {% set which = 'The default catalog' if catalog == current else 'The catalog of the schema' %}
+  {% do sparkevolve.say(which ~ ' is `' ~ catalog ~ '`, ' ~ (class or 'the built-in one')) %}
   {% if 'iceberg' not in class %}
     {% do lacks.append(
       'The catalog `' ~ catalog ~ '` is not one of Iceberg, and dbt-spark knows names of two parts only: set '
-      ~ '`spark.sql.defaultCatalog` on the server, or in `server_side_parameters` of the profile, to an Iceberg catalog. '
-      ~ 'Without it nothing of this package works'
+      ~ '`spark.sql.defaultCatalog` on the server, or in `server_side_parameters` of the profile, to an Iceberg catalog, or '
+      ~ 'write its name before the `schema` of the profile (`lake.shop`). Without it nothing of this package works'
     ) %}
   {% endif %}
   {% set branches = 'IcebergSparkSessionExtensions' in sparkevolve.spark_setting('spark.sql.extensions', '') %}

@@ -347,7 +347,8 @@
   {% if found == '' and main == load.table.base %}
     {% do sparkevolve.check_older_partitions(load, refs[load.branch].snapshot) %}
     {% set head = refs[load.branch] %}
-    {% do sparkevolve.run_statement(sparkevolve.fast_forward(head.catalog, load.target, 'main', load.branch)) %}
+    {% set catalog = sparkevolve.catalog_of(load.target, head.catalog) %}
+    {% do sparkevolve.run_statement(sparkevolve.fast_forward(catalog, load.target, 'main', load.branch)) %}
     {% do sparkevolve.run_statement(sparkevolve.drop_branch(load.target, load.branch)) %}
     {% do sparkevolve.check_published(load, head.snapshot, sparkevolve.read_history(load)) %}
     {% do return('done') %}
@@ -435,7 +436,8 @@
   {% set only = sparkevolve.read_snapshots(load).get(at, {}) %}
   {% if only.get('parent') == load.table.base and only.get('replaces_partitions') %}
     {% do return(
-      'Take the batch away while nobody else has committed: `CALL ' ~ sparkevolve.quote(load.table.refs.main.catalog)
+      'Take the batch away while nobody else has committed: `CALL '
+      ~ sparkevolve.quote(sparkevolve.catalog_of(load.target, load.table.refs.main.catalog))
       ~ ".system.rollback_to_snapshot('" ~ load.target ~ "', " ~ load.table.base ~ ')`.'
     ) %}
   {% endif %}

@@ -135,7 +135,8 @@
 {% endmacro %}
 
 
-{# The branches and tags of a table by name, each with its `snapshot`, as text, when that was made, and the catalog. #}
+{# The branches and tags of a table by name, each with its `snapshot`, as text, when that was made, and the current
+   catalog. #}
 {% macro read_refs(relation) %}
   {% set found = {} %}
   {% for row in sparkevolve.rows(
@@ -148,6 +149,16 @@
     }}) %}
   {% endfor %}
   {% do return(found) %}
+{% endmacro %}
+
+
+{# The catalog that a table is in: the current one, unless the schema has another one before it (`schema: lake.shop`). A schema
+   with dots may be a nested one, too. #}
+{% macro catalog_of(relation, current) %}
+  {% set parts = (relation | string | replace('`', '')).split('.') %}
+  {% set is_stated = parts | length > 2 and parts[0] != current
+    and sparkevolve.spark_setting('spark.sql.catalog.' ~ parts[0]) is not none %}
+  {% do return(parts[0] if is_stated else current) %}
 {% endmacro %}
 
 

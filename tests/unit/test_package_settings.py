@@ -386,10 +386,18 @@ def test_escapes_in_literals_are_no_lack_of_a_server() -> None:
         "set `spark.sql.extensions`": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "set `spark.sql.parser.escapedStringLiterals`": "true",
     }
-    macros = PackageMacros({"log": lambda text, info: None})
+    macros = PackageMacros({"log": lambda text, info: None, "target": {"schema": "shop"}})
     vars(macros)["rows"] = lambda sql: [
         (sql, answers.get(sql)) if sql.startswith("set ") else (answers[sql],)
     ]
     lacks: list[str] = []
     macros.check_server(lacks)
     assert lacks == []
+    answers["set `spark.sql.catalog.other`"] = "org.apache.iceberg.spark.SparkCatalog"
+    for name, catalog in {
+        "s.t": "lake",
+        "lake.s.t": "lake",
+        "`other`.`s`.`t`": "other",
+        "a.b.t": "lake",
+    }.items():
+        assert macros.catalog_of(name, "lake") == catalog

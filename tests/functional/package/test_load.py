@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.functional.harness import Scenario
 
@@ -403,6 +404,36 @@ def test_a_wrapper_that_hands_models_to_others_is_refused(package_factory: Calla
     project.file("macros/other.sql", f"{handed}\n{over}")
     project.run()
     assert project.rows() == [(1,)]
+
+
+def test_a_catalog_that_is_not_the_default_may_stand_before_the_schema(
+    project: Scenario, method: str
+) -> None:
+    if method == "thrift":
+        pytest.skip("the server's default is its operator's")
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    profiles = project.folder / "profiles.yml"
+    before = profiles.read_text(encoding="utf-8")
+    profile = yaml.safe_load(before)
+    profile["case"]["outputs"]["t"]["schema"] = f"lake.{project.schema}"
+    profiles.write_text(yaml.safe_dump(profile), encoding="utf-8")
+    session.catalog.setCurrentCatalog("spark_catalog")
+    try:
+        check = project.dbt("run-operation", "sparkevolve.check")
+        for sql in ("select 1 as id, 'a' as b", "select 1 as id, 'c' as b, 5 as n"):
+            project.model(sql, "elsewhere", **ADDS)
+            project.run("--select", "elsewhere")
+    finally:
+        session.catalog.setCurrentCatalog("lake")
+        profiles.write_text(before, encoding="utf-8")
+    assert check.success, check.log
+    assert "The catalog of the schema is `lake`, org.apache.iceberg.spark.SparkCatalog" in check.log
+    assert project.rows("elsewhere") == [(1, "c", 5)]
+    assert list(project.table("elsewhere").metadata.refs) == ["main"]
+    project.sql(f"drop table {project.relation('elsewhere')}")
+    project.file("models/elsewhere.sql", "{{ config(enabled=false) }} select 1")
 
 
 def test_the_check_says_what_the_server_has(project: Scenario, method: str) -> None:
