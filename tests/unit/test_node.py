@@ -214,5 +214,5 @@ def test_an_error_after_the_load_does_not_say_that_nothing_was_written() -> None
     node.begin_step("descriptions")
     explained = node.explained(NotIcebergError("t", "lake"))
     assert isinstance(explained, AfterLoadError)
-    assert "Spark uses (`dbt debug` tells).\nThis happened after the load" in explained.msg
+    assert "what is there has to be moved away.\nThis happened after the load" in explained.msg
     assert "Nothing was written" not in explained.msg
