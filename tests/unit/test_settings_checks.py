@@ -15,12 +15,12 @@ def refused(settings: dict[str, object]) -> str:
     return str(raised.value.msg)
 
 
-@pytest.mark.parametrize("said", ["2g", "2G", "2048m", "460800k", "1t", "450m"])
+@pytest.mark.parametrize("said", ["2g", "2G", "2048m", "460800k", "1t", "450m", "1073741824"])
 def test_memory_that_java_takes(said: str) -> None:
     check_settings({"spark.driver.memory": said}, "4.1.4")
 
 
-@pytest.mark.parametrize("said", ["lots", "2gb", "2 g", "-1g", "0g", "2.5g", "", "512"])
+@pytest.mark.parametrize("said", ["lots", "2gb", "2 g", "-1g", "0g", "2.5g", ""])
 def test_memory_that_java_does_not_take(said: str) -> None:
     assert refused({"spark.driver.memory": said}) == (
         f"`spark.driver.memory` in `spark_config` is {said!r}: Java takes a whole number with k, m, g or t "
@@ -29,12 +29,14 @@ def test_memory_that_java_does_not_take(said: str) -> None:
 
 
 def test_memory_that_yaml_has_read_as_a_number() -> None:
-    assert refused({"spark.driver.memory": 512}).startswith(
-        "`spark.driver.memory` in `spark_config` is '512'"
+    check_settings({"spark.driver.memory": 1073741824}, "4.1.4")
+    # To Java these are bytes.
+    assert refused({"spark.driver.memory": 512}) == (
+        "`spark.driver.memory` in `spark_config` is '512', and Spark does not start with less than 450m."
     )
 
 
-@pytest.mark.parametrize("said", ["449m", "460799k", "1k"])
+@pytest.mark.parametrize("said", ["449m", "460799k", "1k", "471859199"])
 def test_memory_that_is_too_little_for_spark(said: str) -> None:
     assert refused({"spark.driver.memory": said}) == (
         f"`spark.driver.memory` in `spark_config` is {said!r}, and Spark does not start with less than 450m."
@@ -46,7 +48,8 @@ def test_a_jar_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     there = tmp_path / "a b.jar"
     there.touch()
     elsewhere = "https://h/c.jar, s3://b/d.jar,hdfs:///e.jar"
-    fine = f"{there} , a b.jar,file://{there},{tmp_path}/*.jar, ,{elsewhere}"
+    # Spark reads what has `file:` before it as an address.
+    fine = f"{there} , a b.jar,file://{there},{there.as_uri()},{tmp_path}/*.jar, ,{elsewhere}"
     check_settings({"spark.jars": fine}, "4.1.4")
     for lacking in ("nowhere.jar", "/no/where.jar", "file:///no/where.jar"):
         assert refused({"spark.jars": f"{fine},{lacking}"}) == (

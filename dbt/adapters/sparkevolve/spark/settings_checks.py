@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
@@ -12,10 +12,10 @@ from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
 
 _MEMORY = "spark.driver.memory"
 # As Java's -Xmx takes it.
-_HEAP = re.compile(r"([1-9]\d*)([kmgt])", re.IGNORECASE)
-_KIB = {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
+_HEAP = re.compile(r"([1-9]\d*)([kmgt]?)", re.IGNORECASE)
+_BYTES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "t": 1024**4}
 # Spark's own limit: one and a half times the 300 MiB that it reserves.
-_LEAST_KIB = 450 * 1024
+_LEAST = 450 * _BYTES["m"]
 _RUNTIME = re.compile(r"iceberg-spark-runtime-([\d.]+)_[\d.]+")
 _PATTERN = re.compile(r"[*?\[{]")
 
@@ -47,7 +47,7 @@ def _check_memory(said: str | None) -> None:
             f"`{_MEMORY}` in `spark_config` is {said!r}: Java takes a whole number with k, m, g or t behind "
             "it, such as 2g.",
         )
-    if int(heap[1]) * _KIB[heap[2].lower()] < _LEAST_KIB:
+    if int(heap[1]) * _BYTES[heap[2].lower()] < _LEAST:
         raise ProfileError(
             "spark_config",
             f"`{_MEMORY}` in `spark_config` is {said!r}, and Spark does not start with less than 450m.",
@@ -59,7 +59,9 @@ def _check_files(jars: str) -> None:
     for jar in filter(None, map(str.strip, jars.split(","))):
         parts = urlsplit(jar)
         is_local = parts.scheme in ("", "file") and not parts.netloc
-        if is_local and not _PATTERN.search(jar) and not Path(parts.path).exists():
+        # In an address, a space may be written as %20.
+        paths = {parts.path, unquote(parts.path) if parts.scheme else parts.path}
+        if is_local and not _PATTERN.search(jar) and not any(Path(path).exists() for path in paths):
             raise ProfileError(
                 "spark_config",
                 f"`spark.jars` in `spark_config` names {jar}, and there is no such file. A path that does "
