@@ -65,13 +65,17 @@
 
 {# Whether there is a query in a text for sure: `select` may be the name of a column, too. #}
 {% macro has_select(sql) %}
-  {% set parts, read = sparkevolve.sql_tokens(sql) + [['', '']], namespace(before='', found=false) %}
-  {% for part in parts[:-1] %}
-    {% if read.before == '(' and part[1] | lower == 'select'
-          and parts[loop.index][1] not in ['', ')', ']', ',', '.', '=', '<', '>', '!', '|', '&', '/', '%', ':'] %}
+  {# So that what is around a word is always there. #}
+  {% set edge = ['other', ''] %}
+  {% set parts, read = [edge, edge, edge] + sparkevolve.sql_tokens(sql) + [edge], namespace(found=false) %}
+  {% for part in parts[3:-1] %}
+    {% set at = loop.index0 + 3 %}
+    {# An argument of a function is none. #}
+    {% if part[1] | lower == 'select' and parts[at - 1][1] == '('
+          and parts[at + 1][1] not in ['', ')', ']', ',', '.', '=', '<', '>', '!', '|', '&', '/', '%', ':']
+          and (parts[at - 2][1] | lower == 'as' or not sparkevolve.ends_operand(parts, at - 2)) %}
       {% set read.found = true %}
     {% endif %}
-    {% set read.before = part[1] %}
   {% endfor %}
   {% do return(read.found) %}
 {% endmacro %}

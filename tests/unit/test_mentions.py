@@ -184,6 +184,10 @@ def test_the_package_reads_texts_as_the_adapter_does(sql: str) -> None:
         ("x > ( /* newest */ SELECT max(y) FROM t)", True),
         ("exists (with q as (select 1) select 1 from q)", True),
         ("x = (select -1)", True),
+        ("(with q as (select 1) table q) = x and f((select 1))", True),
+        ("x > 1 and not (select true)", True),
+        # To Spark an argument of a function is no query.
+        ("coalesce(select is null, false) and `f` (select + 1) and s.in (select is null)", False),
         ("'(select 1)' = x -- (select 1)", False),
         ("(select) > 1 and (select = 2) and f(select, 1) and (`select` = 1) and s.select = 2", False),
         ("extract(year from x) > 1 and trim(from y) = ''", False),

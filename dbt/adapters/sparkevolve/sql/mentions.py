@@ -197,10 +197,15 @@ def has_query(sql: str) -> bool:
 
 def has_select(sql: str) -> bool:
     """Tell whether there is a query in a text for sure: `select` may be the name of a column, too."""
-    texts = ["", *(fold(text) for _, text in solid_tokens(sql)), ""]
+    # So that what is around a word is always there.
+    parts = [("other", ""), ("other", ""), ("other", ""), *solid_tokens(sql), ("other", "")]
+    texts = [fold(text) for _, text in parts]
     return any(
-        (before, word) == ("(", "select") and after not in _BEHIND_NAMES
-        for before, word, after in zip(texts, texts[1:], texts[2:], strict=False)
+        texts[at - 1 : at + 1] == ["(", "select"]
+        and texts[at + 1] not in _BEHIND_NAMES
+        # An argument of a function is none.
+        and (texts[at - 2] == "as" or not _ends_operand(parts, at - 2))
+        for at in range(3, len(parts) - 1)
     )
 
 
