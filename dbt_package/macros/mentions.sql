@@ -117,9 +117,10 @@
 
 {# Where the tokens are that stand inside of types: `map<string, struct<x: date>>`. #}
 {% macro tokens_in_types(parts) %}
-  {% set found, read = {}, namespace(before='', depth=0) %}
+  {% set found, read = {}, namespace(before='', word='', depth=0) %}
   {% for part in parts %}
-    {% if part[1] == '<' and (read.depth or read.before in ['array', 'map', 'struct']) %}
+    {% set begins = read.word in ['array', 'map', 'struct'] and read.before in ['as', ':'] %}
+    {% if part[1] == '<' and (read.depth or begins) %}
       {% set read.depth = read.depth + 1 %}
     {% elif part[1] == '>' and read.depth %}
       {% set read.depth = read.depth - 1 %}
@@ -127,7 +128,8 @@
     {% if read.depth %}
       {% do found.update({loop.index0: true}) %}
     {% endif %}
-    {% set read.before = part[1] | lower %}
+    {% set read.before = read.word %}
+    {% set read.word = part[1] | lower %}
   {% endfor %}
   {% do return(found) %}
 {% endmacro %}

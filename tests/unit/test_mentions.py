@@ -98,6 +98,8 @@ def test_columns_are_told_from_all_else(sql: str, named: list[tuple[str, ...]]) 
         ("cast(x as struct<y:int, z:int>).y > z::int", "x z"),
         ("cast(x as map<string, struct<y: date, z int>>) is null and y > date", "x y date"),
         ("x::ARRAY<date> is distinct from y", "x y"),
+        # No type, but columns that are called so.
+        ("map < x and array <= y and z > 1", "map x array y z"),
         ("x in (select y from t) and DBT_INTERNAL_DEST.z > 1", "z"),
     ],
 )

@@ -241,7 +241,8 @@ def _in_types(parts: Sequence[Part]) -> set[int]:
     found: set[int] = set()
     depth = 0
     for at, (_, text) in enumerate(parts):
-        begins = text == "<" and fold(parts[at - 1][1]) in ("array", "map", "struct")
+        before, word = (fold(parts[at - back][1]) for back in (2, 1))
+        begins = text == "<" and word in ("array", "map", "struct") and before in ("as", ":")
         if begins or (depth and text == "<"):
             depth += 1
         elif depth and text == ">":
