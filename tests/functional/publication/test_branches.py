@@ -38,6 +38,55 @@ def test_a_reserved_branch_gets_the_rows(scenario_factory: Callable[..., Scenari
         assert scenario.rows() == [(1, "a", None)]
         assert history(scenario) == before
         assert sorted(scenario.table().metadata.refs) == ["audit", "main"]
+    # Iceberg looks names in a filter up among the columns that the branch had when it was written.
+    table = scenario.relation()
+    write = f"INSERT INTO {table} SELECT * FROM {table} WHERE false"
+
+    def refusal(setting: str, name: str, first: str) -> str:
+        return (
+            f"The model's `{setting}` names `{name}`, which the rows of the branch `audit`, that of "
+            "`spark.wap.branch`, do not have by that name: nothing was written to it since. In such a branch "
+            f"Iceberg cannot look for rows by it. {first} to the branch, with that setting: `{write}`. Then "
+            "run again."
+        )
+
+    alter = "Change the column with `ALTER TABLE`, and then write"
+    for sql, setting, name, config in (
+        (
+            "select 1 as id, 'x' as v, 3 as n, 1 as m",
+            "incremental_predicates",
+            "m",
+            {"incremental_predicates": ["m > 0"]},
+        ),
+        (
+            "select 1 as id, 'x' as w, 3 as n",
+            "incremental_predicates",
+            "w",
+            {"incremental_predicates": ["w > ''"], "column_renames": {"v": "w"}},
+        ),
+        (
+            "select 1 as key, 'x' as v, 3 as n",
+            "unique_key",
+            "key",
+            {"unique_key": "key", "column_renames": {"id": "key"}},
+        ),
+    ):
+        scenario.model(sql, **config)
+        for arguments in ((), ("--vars", "sparkevolve_plan_only: true")):
+            run = scenario.dbt("run", *arguments)
+            assert not run.success
+            assert refusal(setting, name, alter) in " ".join(run.log.split()), run.log
+        assert scenario.table().schema().column_names == ["id", "v", "n"]
+    scenario.sql(f"alter table {table} rename column v to w")
+    scenario.model("select 1 as id, 'x' as w, 3 as n", incremental_predicates=["w > ''"])
+    run = scenario.dbt("run")
+    assert refusal("incremental_predicates", "w", "Write") in " ".join(run.log.split()), run.log
+    scenario.sql("set spark.wap.branch = audit")
+    scenario.sql(write)
+    scenario.sql("reset spark.wap.branch")
+    scenario.run()
+    audited = scenario.table().scan().use_ref("audit").to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in audited) == [(1, "x", 3), (3, "y", 3)]
 
 
 @pytest.mark.parametrize("strategy", ["delete+insert", "merge"])

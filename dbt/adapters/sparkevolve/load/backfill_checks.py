@@ -10,7 +10,7 @@ from dbt.adapters.sparkevolve.evolution.names import fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql, type_text
-from dbt.adapters.sparkevolve.iceberg.base import Base, fields_younger_than
+from dbt.adapters.sparkevolve.iceberg.base import Base, fields_not_found
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.queries import type_of_value
@@ -73,7 +73,7 @@ class BackfillChecks:
             field_id: the column's id.
             batched_by: the ids of the columns that ``batch_by`` names.
         """
-        young = fields_younger_than(base)
+        young = fields_not_found(base)
         schema = base.table.schema()
         named = [mention.path for mention in mentions(self._given.where)]
         for path, f in fields_within(schema.as_struct()):

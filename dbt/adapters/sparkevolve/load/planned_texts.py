@@ -7,10 +7,18 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import may_be_of_expression
 from dbt.adapters.sparkevolve.evolution import refusals
-from dbt.adapters.sparkevolve.evolution.changes import SetDoc, SetProperty
-from dbt.adapters.sparkevolve.evolution.names import is_reserved
+from dbt.adapters.sparkevolve.evolution.changes import (
+    AddColumn,
+    AddField,
+    RenameField,
+    SetDoc,
+    SetProperty,
+)
+from dbt.adapters.sparkevolve.evolution.names import Path, fold, is_reserved
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
+from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql
+from dbt.adapters.sparkevolve.iceberg.base import Base, fields_not_found, is_filtered_by_its_own_columns
 from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -19,6 +27,9 @@ from dbt.adapters.sparkevolve.sql import audit_queries, batch_queries, spark_typ
 from dbt.adapters.sparkevolve.sql.mentions import has_query, mentions, names_word
 
 logger = AdapterLogger("SparkEvolve")
+
+REPLACING = (Strategy.DELETE_INSERT, Strategy.MERGE, Strategy.MICROBATCH)
+"""Strategies whose statements look for rows of the table."""
 
 
 def unreadable_texts(
@@ -57,9 +68,12 @@ def unreadable_texts(
         return _askable(texts, target) if is_changed or has_old_names else list(texts)
 
     merges = settings.strategy == Strategy.MERGE
-    replaces = merges or settings.strategy in (Strategy.DELETE_INSERT, Strategy.MICROBATCH)
     # Iceberg's own columns of a table, such as `_file`, are not in a query of it.
-    limits = [text for text in asked(settings.limits if replaces else ()) if not _names_metadata(text)]
+    limits = [
+        text
+        for text in asked(settings.limits if settings.strategy in REPLACING else ())
+        if not _names_metadata(text)
+    ]
     found = _unreadable(
         "incremental_predicates",
         limits,
@@ -68,6 +82,38 @@ def unreadable_texts(
     )
     of_rows = settings.row_audits if is_plan else ()
     return found + unreadable_audits(spark, rows, asked((*settings.audits, *of_rows)))
+
+
+def not_found_in_branch(
+    base: Base, target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
+) -> list[Refusal]:
+    """Refuse to look for rows in the branch of `spark.wap.branch` by names that its columns do not have yet.
+
+    Args:
+        base: what the run starts from.
+        target: the table.
+        plan: what is to be done for the batch.
+        settings: the model's.
+    """
+    keys, setting = settings.replacing
+    if settings.strategy not in REPLACING or not is_filtered_by_its_own_columns(base):
+        return []
+    names: list[tuple[str, Path]] = [(setting, (fold(key),)) for key in keys]
+    for text in settings.limits:
+        names += [("incremental_predicates", mention.path) for mention in mentions(text)]
+    table, unknown = base.table.schema().as_struct(), fields_not_found(base)
+    paths = [(path, True) for path, f in fields_within(table) if f.field_id in unknown]
+    paths += [((*c.path[:-1], c.new_name), False) for c in plan.changes if isinstance(c, RenameField)]
+    paths += [(c.path, False) for c in plan.changes if isinstance(c, AddColumn | AddField)]
+    found = {}
+    for path, is_there in paths:
+        own = named_by_sql(table, path)
+        for where, named in names:
+            if named[: len(own)] == own:
+                found[own, where] = refusals.not_found_in_branch(
+                    str(target), base.ref, path, where, is_there=is_there
+                )
+    return list(found.values())
 
 
 def unreadable_audits(spark: Spark, rows: str, audits: Sequence[str]) -> list[Refusal]:

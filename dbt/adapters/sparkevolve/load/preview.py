@@ -24,7 +24,11 @@ from dbt.adapters.sparkevolve.load.descriptions import undescribed
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_file import PlanFile
 from dbt.adapters.sparkevolve.load.plan_report import changed_columns, plan_data, plan_table
-from dbt.adapters.sparkevolve.load.planned_texts import unreadable_audits, unreadable_texts
+from dbt.adapters.sparkevolve.load.planned_texts import (
+    not_found_in_branch,
+    unreadable_audits,
+    unreadable_texts,
+)
 from dbt.adapters.sparkevolve.load.queries import Queries
 from dbt.adapters.sparkevolve.load.readers import column_readers, replaced_warnings
 from dbt.adapters.sparkevolve.load.strategies import refused_overwrite
@@ -106,6 +110,8 @@ class Preview:
         replaces_all = settings.strategy == Strategy.FULL_REFRESH
         told += replaced_warnings(shown, unique_id, graph or {}, replaces_all_rows=replaces_all)
         refused = [str(refusal) for refusal in refused_overwrite(base, settings)]
+        if not settings.is_sampled_empty:
+            refused += map(str, not_found_in_branch(base, target, plan, settings))
         ends = [str(change) for change in base.ends]
         if ends and settings.frozen_for:
             refused.append(str(refusals.frozen_schema(settings.frozen_for, ends)))

@@ -54,7 +54,11 @@ from dbt.adapters.sparkevolve.load.load import Load
 from dbt.adapters.sparkevolve.load.local_times import with_instants
 from dbt.adapters.sparkevolve.load.node import Node
 from dbt.adapters.sparkevolve.load.plan_report import columns_of, not_returned
-from dbt.adapters.sparkevolve.load.planned_texts import unreadable_key, unreadable_texts
+from dbt.adapters.sparkevolve.load.planned_texts import (
+    not_found_in_branch,
+    unreadable_key,
+    unreadable_texts,
+)
 from dbt.adapters.sparkevolve.load.readers import replaced_warnings
 from dbt.adapters.sparkevolve.load.refresh_notes import RefreshNotes, forgotten
 from dbt.adapters.sparkevolve.load.replay import Arguments as ReplayArguments
@@ -233,14 +237,15 @@ class LoadRunner:
 
         def check(plan: EvolutionPlan) -> None:
             if is_loaded(batch, settings):
-                unreadable = unreadable_texts(self._spark, target, str(staged), plan, settings)
-                if unreadable:
-                    raise EvolutionRefusedError(str(target), unreadable, changed=self._node.changed)
+                found = not_found_in_branch(base, target, plan, settings)
+                found += unreadable_texts(self._spark, target, str(staged), plan, settings)
+                if found:
+                    raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
             if unique_id and are_errors():
-                found = load_of(plan).warnings(unique_id, graph or {})
+                warnings = load_of(plan).warnings(unique_id, graph or {})
                 node = (graph or {}).get("nodes", {}).get(unique_id, {}) if column_docs else {}
-                found += undescribed(target, node.get("columns", {}), plan.refreshed)
-                self._node.refuse_warnings(found)
+                warnings += undescribed(target, node.get("columns", {}), plan.refreshed)
+                self._node.refuse_warnings(warnings)
 
         plan = self._commit_plan(
             base, target, batch, settings, column_docs, compared, known=known, check=check
