@@ -92,7 +92,7 @@ def test_only_the_session_imports_pyspark() -> None:
     users = {name(path) for path in MODULES if any(within(m, "pyspark") for m in imported(path))}
     session = {"spark/session.py", "spark/session_errors.py", "spark/session_handle.py"}
     # For the type of a session only.
-    assert users == session | {"spark/java_commits.py", "spark/locks.py"}
+    assert users == session | {"spark/java_commits.py", "spark/locks.py", "spark/settings_checks.py"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name)

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from dbt.adapters.sparkevolve.errors import ProfileError
+from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.spark.jars import jar_folders
 from dbt.adapters.sparkevolve.spark.java import user_home
+from dbt.adapters.sparkevolve.spark.session import SESSIONS
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]
@@ -23,6 +26,21 @@ ODD_TEXTS += ["${spark.app.name}"]
 
 def text_sql(text: str) -> str:
     return f"cast(X'{text.encode().hex()}' as string)"
+
+
+def test_an_extension_that_no_jar_has_is_refused(
+    profile_target: dict[str, Any], method: str, tmp_path: Path
+) -> None:
+    """Spark passes over it, though it may be an authoriser's."""
+    if method == "thrift":
+        pytest.skip("a server is configured by its operator")
+    lake = resolve("lake", profile_target["catalog_properties"], tmp_path)
+    # Spark keeps those that it has begun with.
+    SESSIONS.get(lake, profile_target["spark_config"], {}, tmp_path)
+    stated = {**profile_target["spark_config"], "spark.sql.extensions": "com.example.Authoriser"}
+    expected = r"names com\.example\.Authoriser, and no jar of Spark's has such a class"
+    with pytest.raises(ProfileError, match=expected):
+        SESSIONS.get(lake, stated, {}, tmp_path)
 
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])

@@ -283,12 +283,12 @@ class Replay:
             self._check_where()
             if not self._arguments.plan_only:
                 found.removed = self._finish_earlier(table)
+            others = self._spark.rows(replay.count_of_others(str(self._letters), self._model_name))
+            found.of_other_models = {str(name): int(number) for name, number in others if name is not None}
             judged = self._judge(table)
             self._load(judged, found)
             if not self._arguments.plan_only:
                 self._note_others(judged, table, found)
-            others = self._spark.rows(replay.count_of_others(str(self._letters), self._model_name))
-            found.of_other_models = {str(name): int(number) for name, number in others if name is not None}
         finally:
             self._give_back()
         return found

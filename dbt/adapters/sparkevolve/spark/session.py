@@ -22,7 +22,7 @@ from dbt.adapters.sparkevolve.spark.launch import own_properties, private_submit
 from dbt.adapters.sparkevolve.spark.locks import check_locks, limit_waiting
 from dbt.adapters.sparkevolve.spark.session_config import check_warehouses, session_config
 from dbt.adapters.sparkevolve.spark.session_errors import alive
-from dbt.adapters.sparkevolve.spark.settings_checks import check_settings
+from dbt.adapters.sparkevolve.spark.settings_checks import check_extensions, check_settings
 from dbt.adapters.sparkevolve.warning import warn
 
 if TYPE_CHECKING:
@@ -100,6 +100,7 @@ class SessionRegistry:
                 stated = {*map(str, spark_config), *parameters, "spark.jars", PACKAGES}
                 self._started_with.warn_of_what_stays(session, config, stated)
                 _check_iceberg(session, catalogs)
+                check_extensions(session, config)
                 check_locks(session, catalogs)
                 limit_waiting(session, [each.name for each in catalogs if each.kind == "hive"])
             self._sessions[key] = session

@@ -1,14 +1,20 @@
-"""Settings of the profile with which Spark does not start, or starts without what they name."""
+"""Settings of the profile with which Spark does not start, or goes on without what they name."""
 
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from dbt.adapters.sparkevolve.errors import ProfileError
 from dbt.adapters.sparkevolve.evolution.table_properties import property_text
+from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.jars import ICEBERG_RUNTIMES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXTENSIONS = "spark.sql.extensions"
 
 _MEMORY = "spark.driver.memory"
 # As Java's -Xmx takes it.
@@ -35,6 +41,34 @@ def check_settings(spark_config: Mapping[str, Any], spark_version: str) -> None:
     _check_files(said.get("spark.jars", ""))
     for setting in ("spark.jars", "spark.jars.packages"):
         _check_runtime(setting, said.get(setting, ""), spark_version)
+
+
+def check_extensions(session: "SparkSession", config: Mapping[str, str]) -> None:
+    """See whether Spark has the classes that are to extend it: it passes over one that it does not find.
+
+    An authoriser's would let everybody in by that.
+
+    Args:
+        session: the session.
+        config: what it is to have.
+
+    Raises:
+        ProfileError: no jar has one of them.
+    """
+    from py4j.protocol import Py4JJavaError
+
+    java: Any = session._jvm
+    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+    stated = ",".join((config.get(EXTENSIONS, ""), session.conf.get(EXTENSIONS, "") or ""))
+    for name in filter(None, map(str.strip, stated.split(","))):
+        try:
+            java.java.lang.Class.forName(name, False, loader)
+        except Py4JJavaError as exc:
+            raise ProfileError(
+                "spark_config",
+                f"`spark.sql.extensions` names {name}, and no jar of Spark's has such a class: Spark would "
+                "go on without it. Name its jar in `spark.jars` or `spark.jars.packages`, or take it out.",
+            ) from safe(exc)
 
 
 def _check_memory(said: str | None) -> None:
