@@ -293,11 +293,11 @@
 
 
 {% macro refuse_rename_both_exist(old, new) %}
-  {% set name = sparkevolve.quote(new) %}
+  {% set taken = sparkevolve.path_of(old.names[:-1] + [new]).text %}
   {% do return(
-    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ name ~ ', and the table has both. Rows may have values in '
-    ~ 'either of them. Take the rename out of the configuration to go on with both; or bring the values of ' ~ name
-    ~ ' into ' ~ old.text ~ ' with UPDATE where they are missing, drop ' ~ name ~ ' with ALTER TABLE, and run again.'
+    '`column_renames` wants ' ~ old.text ~ ' to become ' ~ sparkevolve.quote(new) ~ ', and the table has both. Rows may have '
+    ~ 'values in either of them. Take the rename out of the configuration to go on with both; or bring the values of ' ~ taken
+    ~ ' into ' ~ old.text ~ ' with UPDATE where they are missing, drop ' ~ taken ~ ' with ALTER TABLE, and run again.'
   ) %}
 {% endmacro %}
 

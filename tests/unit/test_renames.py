@@ -109,13 +109,18 @@ def test_another_case_is_a_rename_even_if_the_model_still_returns_the_old_one() 
 
 
 @pytest.mark.parametrize(
-    ("path", "new", "columns_of_it"), [("old", "S", ("Old", "S")), ("s.x", "Y", ("s.X", "Y"))]
+    ("path", "new", "columns_of_it", "taken"),
+    [("old", "S", ("Old", "S"), "`S`"), ("s.x", "Y", ("s.X", "Y"), "`s`.`Y`")],
 )
-def test_a_new_name_that_is_taken_is_refused(path: str, new: str, columns_of_it: tuple[str, str]) -> None:
+def test_a_new_name_that_is_taken_is_refused(
+    path: str, new: str, columns_of_it: tuple[str, str], taken: str
+) -> None:
     found, (problem,) = resolve_renames(TARGET, NOTHING, {path: new})
     assert found == {}
     assert problem.columns == columns_of_it
     assert problem.reason.endswith(f"to become `{new}`, and the table has both.")
+    assert f"bring the values of {taken} into" in problem.remedy
+    assert f"drop {taken} with ALTER TABLE" in problem.remedy
 
 
 @pytest.mark.parametrize(

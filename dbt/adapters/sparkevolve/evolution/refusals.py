@@ -469,12 +469,13 @@ def no_spark_type(path: Path, type_: IcebergType) -> Refusal:
 
 def rename_both_exist(old: Path, new: str) -> Refusal:
     """A rename whose new name is taken."""
+    taken = path_text((*old[:-1], new))
     return Refusal(
         columns=(".".join(old), new),
         reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and the table has both.",
         remedy="Rows may have values in either of them. Take the rename out of the configuration to go on "
-        f"with both; or bring the values of {quote(new)} into {path_text(old)} with UPDATE where they are "
-        f"missing, drop {quote(new)} with ALTER TABLE, and run again.",
+        f"with both; or bring the values of {taken} into {path_text(old)} with UPDATE where they are "
+        f"missing, drop {taken} with ALTER TABLE, and run again.",
     )
 
 
