@@ -14,8 +14,8 @@ from dbt_common.exceptions import DbtRuntimeError
 from pyiceberg.catalog import Catalog
 
 from dbt.adapters.sparkevolve.clauses import Clauses
-from dbt.adapters.sparkevolve.documentation import Documentation
-from dbt.adapters.sparkevolve.errors import FreshnessError
+from dbt.adapters.sparkevolve.documentation import Described, Documentation
+from dbt.adapters.sparkevolve.errors import FreshnessError, StatementError
 from dbt.adapters.sparkevolve.evolution.plan import plan_evolution
 from dbt.adapters.sparkevolve.evolution.policy import Policy
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
@@ -370,18 +370,24 @@ def test_a_table_that_cannot_be_read_hides_no_other(
     def lister(schema: BaseRelation) -> list[BaseRelation]:
         if schema.schema == "locked":
             raise PermissionError("403 Forbidden")
-        return [relation("gone"), relation("good")]
+        return [relation("gone"), relation("good"), relation("odd")]
 
     adapter = adapter_of(lake, lister)
-    adapter.documentation = Documentation(adapter.catalogs, lambda relation: (None, []))
+
+    def describe(relation: BaseRelation) -> Described:
+        raise StatementError("Cannot parse missing int: source-id", "describe table extended")
+
+    adapter.documentation = Documentation(adapter.catalogs, describe)
     monkeypatch.setattr("dbt.adapters.sparkevolve.impl.executor", lambda config: _Threads())
     asked = {relation("gone"), relation("good", database=None), relation("good"), relation("x", "locked")}
+    asked.add(relation("odd"))
     table, errors = adapter.get_catalog_by_relations(None, asked)
     assert [tuple(row)[:3] for row in table.rows] == [(None, "db", "good"), ("lake", "db", "good")]
-    locked, missing = (exc.msg for exc in errors if isinstance(exc, DbtRuntimeError))
+    locked, missing, odd = (exc.msg for exc in errors if isinstance(exc, DbtRuntimeError))
     assert locked == "dbt docs cannot show what is in `lake`.`locked`: PermissionError: 403 Forbidden"
     assert missing.startswith("dbt docs cannot show `lake`.`db`.`gone`: FileNotFoundError: ")
     assert str(gone) in missing
+    assert odd == "dbt docs cannot show `lake`.`db`.`odd`: Cannot parse missing int: source-id"
 
     sources: list[BaseRelation] = [relation("gone"), relation("absent"), relation("good")]
     _, ages = adapter.calculate_freshness_from_metadata_batch(sources)

@@ -21,6 +21,7 @@ from dbt.adapters.sparkevolve.errors import (
     FreshnessError,
     NotIcebergError,
     RunCancelledError,
+    StatementError,
 )
 from dbt.adapters.sparkevolve.evolution.table_properties import COMMENT_PROPERTY
 from dbt.adapters.sparkevolve.evolution.types import type_text
@@ -177,8 +178,11 @@ def said(exc: Exception) -> str:
 
 
 def error(what: str, exc: Exception) -> DbtRuntimeError:
-    """Return what ``catalog.json`` says of what cannot be shown, beside what it shows."""
-    if isinstance(exc, DbtRuntimeError):
+    """Return what ``catalog.json`` says of what cannot be shown, beside what it shows.
+
+    Errors of our own say what they are about, and answers of Spark do not.
+    """
+    if isinstance(exc, DbtRuntimeError) and not isinstance(exc, StatementError):
         return exc
     found = DbtRuntimeError(f"dbt docs cannot show {what}: {said(exc)}")
     found.__cause__ = exc

@@ -200,9 +200,9 @@ class UnreadableTableError(SparkEvolveError):
     def __init__(self, relation: str, reason: str) -> None:
         super().__init__(
             f"{relation} is a table of the Iceberg catalog, and PyIceberg cannot read its metadata: "
-            f"{reason}. Incremental models and snapshots need that. If it has, or once had, a column of a "
-            "type that only Iceberg's format version 3 has, build it with `materialized: table`, or drop it "
-            "by hand and return another type from the model. Nothing was read or written."
+            f"{reason}. Incremental models and snapshots need that. If Spark can read it, a newer PyIceberg "
+            "may do so, too; `materialized: table` replaces the table without a look at what it was. Nothing "
+            "was read or written."
         )
         self.relation = relation
         self.reason = reason

@@ -7,8 +7,9 @@ it knows, and of which versions; ``docs/limits-of-others.md`` names the test tha
 import re
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from pydantic import ValidationError as InvalidModel
 from pyiceberg.exceptions import CommitFailedException, ServiceUnavailableError, TooManyRequestsError
@@ -395,7 +396,18 @@ def what_is_invalid(exc: BaseException) -> str:
     model = exc if isinstance(exc, InvalidModel) else exc.__cause__
     if not isinstance(model, InvalidModel):
         return answer_of(exc).rstrip(".")
-    return "; ".join(dict.fromkeys(str(e["msg"]).removeprefix("Value error, ") for e in model.errors()))
+    return "; ".join(dict.fromkeys(map(_of_one, model.errors())))
+
+
+def _of_one(error: Mapping[str, Any]) -> str:
+    """Return what is wrong with one value, and where that is, unless the words are of somebody who knew."""
+    told = str(error["msg"])
+    if told.startswith("Value error, "):
+        return told.removeprefix("Value error, ")
+    # A number at the beginning is the format version, by which pydantic has chosen.
+    first, *rest = error["loc"] or ("",)
+    place = ".".join(map(str, rest if isinstance(first, int) else (first, *rest)))
+    return f"{place}: {told}" if place else told
 
 
 # Catalogs that are away

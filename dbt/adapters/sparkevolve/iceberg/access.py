@@ -33,6 +33,7 @@ from dbt.adapters.sparkevolve.errors import (
 )
 from dbt.adapters.sparkevolve.iceberg.capabilities import Capabilities, capabilities_of
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.iceberg.foreign_metadata import let_pyiceberg_read_foreign_metadata
 from dbt.adapters.sparkevolve.iceberg.metastore import guard, holders_of_lock
 from dbt.adapters.sparkevolve.iceberg.mysql import collation_of_names
 from dbt.adapters.sparkevolve.iceberg.nessie import complete_commits
@@ -42,7 +43,6 @@ from dbt.adapters.sparkevolve.iceberg.newer_format import (
     with_commits_in_spark,
 )
 from dbt.adapters.sparkevolve.iceberg.outages import Watch
-from dbt.adapters.sparkevolve.iceberg.variant import let_pyiceberg_read_variants
 from dbt.adapters.sparkevolve.messages import (
     answer_of,
     is_answer,
@@ -61,7 +61,7 @@ logger = AdapterLogger("SparkEvolve")
 Result = TypeVar("Result")
 # Variables that the requests library looks at before what a session of it is told.
 _BEFORE_CABUNDLE = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-let_pyiceberg_read_variants()
+let_pyiceberg_read_foreign_metadata()
 
 
 class CatalogAccess:
@@ -275,9 +275,14 @@ class CatalogAccess:
             raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
         except Exception as exc:
             # Whether it is as busy as in a conflict is looked at where that matters.
-            if is_conflict_in_pyiceberg(exc) or not is_answer(exc):
+            if is_conflict_in_pyiceberg(exc):
                 raise
-            raise self.answered(str(relation), exc) from exc
+            if is_answer(exc):
+                raise self.answered(str(relation), exc) from exc
+            if isinstance(exc, ValueError | TypeError):
+                # A value that is none of its type, or the address of a file that nobody has a way to.
+                raise UnreadableTableError(str(relation), what_is_invalid(exc)) from exc
+            raise
 
     def answered(self, what: str, exc: Exception, undone: str = "") -> CatalogAnswerError:
         """Return the error that says what the catalog has answered, see ``CatalogAnswerError``."""
