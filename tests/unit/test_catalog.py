@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -969,6 +970,32 @@ def test_a_table_is_dropped_where_purging_is_forbidden(
     assert "(NotAuthorized: purge)" in raised.value.msg
     assert lake.table_names("db") == frozenset()
     assert [path for path in files if path.exists()] == files
+
+
+@pytest.mark.parametrize(("name", "asked"), [("t__dbt_tmp_0123456789ab", 3), ("t", 1)])
+def test_a_batch_goes_with_its_files_though_the_catalog_is_away_for_a_moment(
+    lake: IcebergCatalog, make_table: MakeTable, monkeypatch: pytest.MonkeyPatch, name: str, asked: int
+) -> None:
+    """Of another table the name may be somebody else's by then: it is dropped as it was."""
+    target = make_table(columns("a int"), [{"a": 1}], name=name)
+    files = files_of(lake.load(target))
+    purge_table = lake.access.opened.purge_table
+    answers = [ConnectionResetError("Connection reset by peer") for _ in range(2)]
+    requests = []
+
+    def answer(identifier: object) -> None:
+        requests.append(identifier)
+        if answers:
+            raise answers.pop()
+        purge_table(("db", name))
+
+    monkeypatch.setattr(lake.access.opened, "purge_table", answer)
+    monkeypatch.setattr(CatalogAccess, "capabilities", capabilities_of({"type": "rest", "uri": "http://h"}))
+    with nullcontext() if asked > 1 else pytest.raises(FilesLeftError):
+        lake.purge(target)
+    assert len(requests) == asked
+    assert lake.table_names("db") == frozenset()
+    assert [path for path in files if path.exists()] == ([] if asked > 1 else files)
 
 
 def test_a_table_that_cannot_be_dropped_either_says_why(

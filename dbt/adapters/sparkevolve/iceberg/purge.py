@@ -1,6 +1,7 @@
 """How a table goes, with all of its files."""
 
 from collections.abc import Callable
+from itertools import count
 from typing import NoReturn
 
 from dbt.adapters.base.relation import BaseRelation
@@ -12,6 +13,8 @@ from dbt.adapters.sparkevolve.errors import FilesLeftError, removing
 from dbt.adapters.sparkevolve.iceberg.access import CatalogAccess
 from dbt.adapters.sparkevolve.iceberg.capabilities import Kind, Purge
 from dbt.adapters.sparkevolve.iceberg.checksums import remove_leftovers
+from dbt.adapters.sparkevolve.iceberg.retry import MOST_OUTAGES, wait_seconds
+from dbt.adapters.sparkevolve.iceberg.staging import is_made_up
 from dbt.adapters.sparkevolve.messages import answer_of, is_answer, outage
 from dbt.adapters.sparkevolve.relation import table_identifier
 
@@ -50,7 +53,7 @@ def purge(
                 return False
             location = location or (table.location() if table is not None else None)
         if _deletes_files(access):
-            access.watch.limited(lambda: access.opened.purge_table(name))
+            _purge(access, name)
         else:
             _drop_and_delete(access, name)
     except NoSuchTableError:
@@ -105,6 +108,23 @@ def _deletes_files(access: CatalogAccess) -> bool:
     """Tell whether the catalog deletes the files of a table that it drops: PyIceberg does for most kinds."""
     can = access.capabilities
     return can.purge is not Purge.NEVER and can.kind not in (Kind.SQL, Kind.HIVE, Kind.GLUE)
+
+
+def _purge(access: CatalogAccess, name: tuple[str, ...]) -> None:
+    """Have the catalog remove a table and its files.
+
+    A batch of ours is asked for again if the catalog is away for a moment: once it is dropped without its
+    files, nobody finds those. Of another name the answer may be lost and the name be another table's by then.
+    """
+    for number in count():
+        try:
+            access.watch.limited(lambda: access.opened.purge_table(name))
+            return
+        except Exception as exc:
+            is_away = outage(exc) is not None and not isinstance(exc, TimeoutError)
+            if not is_away or number == MOST_OUTAGES or not is_made_up(name[-1]):
+                raise
+            access.watch.pause(exc, wait_seconds(number))
 
 
 def _drop_and_delete(access: CatalogAccess, name: tuple[str, ...]) -> None:

@@ -81,6 +81,11 @@ def is_staging_of(name: str, identifier: str) -> bool:
     return name.startswith(prefix) and _TOKEN.fullmatch(name[len(prefix) :]) is not None
 
 
+def is_made_up(name: str) -> bool:
+    """Tell whether a name is one of a batch, of whatever table: nobody gives it to another table."""
+    return _TOKEN.fullmatch(name[-_TOKEN_LENGTH:]) is not None and name[:-_TOKEN_LENGTH].endswith(_SUFFIX)
+
+
 def token_of(batch: SparkEvolveRelation) -> str:
     """Return what tells a batch that ``staging_relation`` has named from the others of its table."""
     return str(batch.identifier)[-_TOKEN_LENGTH:]
