@@ -23,8 +23,10 @@ Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: n
 def test_why_a_jar_is_missing_is_told() -> None:
     text = SparkStartError(why_ended(UNRESOLVED.splitlines())).msg
     first, second = text.splitlines()
+    # It may as well be a version that nobody has made.
+    assert second.startswith("No Maven repository that it has reached has this jar. See whether `spark.jars.")
     assert first == "Spark did not start: [unresolved dependency: no.such#thing;1: not found]"
-    assert second.startswith("It downloads its jars once, and then needs no network for them.")
+    assert second.endswith("it downloads its jars once, and then needs no network for them.")
 
 
 def test_why_java_did_not_start_is_told() -> None:

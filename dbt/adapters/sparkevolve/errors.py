@@ -104,9 +104,10 @@ class SparkStartError(SparkEvolveError):
         super().__init__(
             f"Spark did not start: {short_message(reason) or 'its Java said nothing'}"
             + (
-                "\nIt downloads its jars once, and then needs no network for them. Let it reach a Maven "
-                "repository, such as one of your own in `spark.jars.repositories` of `spark_config`, or name "
-                "the files in `spark.jars`."
+                "\nNo Maven repository that it has reached has this jar. See whether `spark.jars.packages` "
+                "of `spark_config` names a version that there is. If it does, let Spark reach a repository, "
+                "such as one of your own in `spark.jars.repositories`, or name the files in `spark.jars`: it "
+                "downloads its jars once, and then needs no network for them."
                 if is_download_failed(reason)
                 else "\nThe settings of `spark_config` in the profile are what it was started with."
             )
