@@ -90,8 +90,7 @@
 {% endmacro %}
 
 
-{# Why a new table with these fields cannot be partitioned as its model says. A transform of another name is left to Spark, and
-   so are buckets of several columns. #}
+{# Why a new table with these fields cannot be partitioned as its model says. A transform of another name is left to Spark. #}
 {% macro partition_refusals(fields, settings) %}
   {% set with_order, times = ['int', 'bigint', 'decimal', 'string', 'binary'], ['timestamp', 'timestamp_ntz'] %}
   {% set dates = {'types': ['date'] + times, 'text': 'a date or a timestamp'} %}
@@ -104,7 +103,9 @@
     'truncate': {'types': with_order, 'text': 'a whole number, a decimal, a string or a binary'}
   } %}
   {% set by_bucket = [] %}
-  {% if settings.buckets and settings.clustered_by | length == 1 %}
+  {% if settings.buckets and settings.clustered_by | length > 1 %}
+    {% do return([sparkevolve.refuse_several_in_a_bucket(settings.clustered_by, settings.buckets)]) %}
+  {% elif settings.buckets and settings.clustered_by %}
     {% do by_bucket.append(sparkevolve.partition_text('bucket', [settings.buckets | string] + settings.clustered_by)) %}
   {% endif %}
   {% set wanted = {'partition_by': sparkevolve.parse_partitions(settings.partition_by), 'clustered_by': by_bucket} %}

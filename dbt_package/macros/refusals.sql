@@ -115,6 +115,19 @@
 {% endmacro %}
 
 
+{% macro refuse_several_in_a_bucket(columns, buckets) %}
+  {% set each = [] %}
+  {% for column in columns %}
+    {% do each.append('bucket(' ~ buckets ~ ', ' ~ column ~ ')') %}
+  {% endfor %}
+  {% do return(
+    '`clustered_by` has ' ~ columns | length ~ ' columns, ' ~ sparkevolve.listed(columns)
+    ~ ", and a bucket of Iceberg's is of one column. Name one, or set `partition_by: [" ~ each | join(', ')
+    ~ ']` instead, by which a partition is a bucket of each.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_key_not_in_table(missing, setting) %}
   {% do return(
     'The ' ~ setting ~ ' ' ~ sparkevolve.listed(missing) ~ ' is not a column of the table. '

@@ -11,6 +11,7 @@ from dbt_common.exceptions import CompilationError
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.partition_sources import partition_refusals
 from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.sql.ddl import name_sql, partition_sql
@@ -272,8 +273,12 @@ def test_buckets_are_looked_at_too() -> None:
         "decimal, a string, a binary, a date or a timestamp. Change `clustered_by`, or cast the column in "
         "the model."
     ]
-    # Iceberg has none of several columns, and Spark says so.
-    assert PURE.partition_refusals(fields, {**settings, "clustered_by": ["x", "y"]}) == []
+    several = PURE.partition_refusals(fields, {**settings, "clustered_by": ["x", "y"]})
+    assert several == [str(refusals.several_in_a_bucket(["x", "y"], "4"))]
+    assert several == [
+        "`clustered_by` has 2 columns, `x`, `y`, and a bucket of Iceberg's is of one column. Name one, or "
+        "set `partition_by: [bucket(4, x), bucket(4, y)]` instead, by which a partition is a bucket of each."
+    ]
 
 
 @pytest.mark.parametrize("text", ["a", "a b", "a.b", "`a.b`.c", "a..b", "x; drop table t", "`a` b", "1x", ""])

@@ -187,6 +187,11 @@ FIRST_RUNS = {
         config={"materialized": "table", "partition_by": "day(id)"},
         says=("`partition_by` has days(id), and `id` is of type int: `days` takes a date or a timestamp.",),
     ),
+    "first_buckets": Case(
+        v2="select 1 as id, 2 as v",
+        config={"clustered_by": ["id", "v"], "buckets": 4},
+        says=("`clustered_by` has 2 columns, `id`, `v`, and a bucket of Iceberg's is of one column.",),
+    ),
     "first_fails": Case(
         v2="select 1 as id, cast(assert_true(false) as int) as v", says=("'false' is not true!",)
     ),

@@ -153,7 +153,8 @@ def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable
     """In its last row, which is in the last statement; and where there was no table, none is made."""
     # Where a CAST would make a NULL of it.
     scenario = scenario_factory(server_side_parameters={"spark.sql.ansi.enabled": "false"})
-    scenario.write_project(seeds={"+column_types": {"v": "int"}})
+    parted = {"parted": {"+partition_by": "days(id)"}}
+    scenario.write_project(seeds={"+column_types": {"v": "int"}, "case": parted})
     for name in ("few", "many"):
         scenario.file(f"seeds/{name}.csv", csv("id,v", ["1,1"]))
     # Infinity is a value if it is what the file says.
@@ -166,11 +167,13 @@ def test_a_seed_that_fails_leaves_its_table_as_it_was(scenario_factory: Callable
     scenario.file("seeds/few.csv", csv("id,v", ["2,2", "3,no number"]))
     scenario.file("seeds/many.csv", many)
     scenario.file("seeds/new.csv", many)
+    scenario.file("seeds/parted.csv", csv("id,v", ["1,1"]))
     for arguments in ((), ("--full-refresh",)):
         run = scenario.dbt("seed", *arguments)
         assert {str(node.status) for node in run.result.result} == {"error"}
         wrong = "The value of column `v` is no int: no number"
-        others = [node.message for node in run.result.result if node.node.name != "great"]
+        assert "`partition_by` has days(id), and `id` is of type bigint: `days` takes" in run.said["parted"]
+        others = [text for name, text in run.said.items() if name not in ("great", "parted")]
         assert len(others) == 3
         assert all(wrong in message for message in others)
         assert "The value of column `w` is no double: -1" + "0" * 400 in run.log

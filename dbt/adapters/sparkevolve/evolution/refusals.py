@@ -276,6 +276,18 @@ def other_partition_source(setting: str, term: str, column: str, type_: str, fit
     )
 
 
+def several_in_a_bucket(columns: Sequence[str], buckets: str) -> Refusal:
+    """A new table is to have buckets of several columns together, which Iceberg does not have."""
+    each = ", ".join(f"bucket({buckets}, {column})" for column in columns)
+    return Refusal(
+        columns=tuple(columns),
+        reason=f"`clustered_by` has {len(columns)} columns, {listed(columns)}, and a bucket of "
+        "Iceberg's is of one column.",
+        remedy=f"Name one, or set `partition_by: [{each}]` instead, by which a partition is a bucket of "
+        "each.",
+    )
+
+
 def other_format_version(configured: str, actual: int) -> Refusal:
     """The model has another format version than its table, which no run changes: there is no way back."""
     return Refusal(

@@ -125,8 +125,9 @@ class Queries:
         buckets: Any,
     ) -> list[refusals.Refusal]:
         listed = [clustered_by] if isinstance(clustered_by, str) else clustered_by or ()
-        # Iceberg's buckets are of one column; what is wrong with several, Spark says.
-        by_bucket = [part("bucket", name, str(buckets)) for name in listed if buckets and len(listed) == 1]
+        if buckets and len(listed) > 1:
+            return [refusals.several_in_a_bucket(listed, str(buckets))]
+        by_bucket = [part("bucket", name, str(buckets)) for name in listed if buckets]
         wanted = {"partition_by": parse_partitions(partition_by), "clustered_by": by_bucket}
         if not any(wanted.values()):
             return []

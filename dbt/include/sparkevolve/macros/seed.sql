@@ -5,6 +5,10 @@
   {% do sparkevolve__check_frozen(existing_relation, queries[0]) %}
   {% set clauses = sparkevolve__seed_clauses() %}
   {% do sparkevolve__refuse_hidden(target_relation, clauses) %}
+  {% if sparkevolve__is_managed(target_relation) %}
+    {# The only one of the two by which a seed is divided. #}
+    {% do adapter.queries().check_partitions(target_relation, queries[0], sparkevolve__partition_by(), none, none) %}
+  {% endif %}
   {% do adapter.batches().remove_abandoned(target_relation) %}
   {% set is_replaced = existing_relation is none or existing_relation.is_iceberg %}
   {% set query = queries[0] %}
