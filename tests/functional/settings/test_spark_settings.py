@@ -1,5 +1,6 @@
 """Settings of the Spark session: what is written means the same under all, or they are refused by name."""
 
+import re
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from dbt.adapters.sparkevolve.iceberg.catalog_settings import resolve
 from dbt.adapters.sparkevolve.spark.jars import jar_folders
 from dbt.adapters.sparkevolve.spark.java import user_home
 from dbt.adapters.sparkevolve.spark.session import SESSIONS
+from dbt.adapters.sparkevolve.spark.settings_checks import check_extensions
 from tests.functional.harness import Scenario, sort_rows
 
 Factory = Callable[..., Scenario]
@@ -28,19 +30,23 @@ def text_sql(text: str) -> str:
     return f"cast(X'{text.encode().hex()}' as string)"
 
 
-def test_an_extension_that_no_jar_has_is_refused(
+def test_an_extension_that_spark_passes_over_is_refused(
     profile_target: dict[str, Any], method: str, tmp_path: Path
 ) -> None:
-    """Spark passes over it, though it may be an authoriser's."""
+    """It may be an authoriser's: no class, one that is none, or one that lacks another."""
     if method == "thrift":
         pytest.skip("a server is configured by its operator")
     lake = resolve("lake", profile_target["catalog_properties"], tmp_path)
     # Spark keeps those that it has begun with.
-    SESSIONS.get(lake, profile_target["spark_config"], {}, tmp_path)
+    session = SESSIONS.get(lake, profile_target["spark_config"], {}, tmp_path)
     stated = {**profile_target["spark_config"], "spark.sql.extensions": "com.example.Authoriser"}
     expected = r"names com\.example\.Authoriser, and no jar of Spark's has such a class"
     with pytest.raises(ProfileError, match=expected):
         SESSIONS.get(lake, stated, {}, tmp_path)
+    catalog = session.conf.get("spark.sql.catalog.lake")
+    expected = rf"names {re.escape(str(catalog))}, and that class is no extension of Spark's"
+    with pytest.raises(ProfileError, match=expected):
+        check_extensions(session, {"spark.sql.extensions": str(catalog)})
 
 
 @pytest.mark.parametrize("mode", ["static", "dynamic"])

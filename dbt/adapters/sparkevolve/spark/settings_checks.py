@@ -44,7 +44,7 @@ def check_settings(spark_config: Mapping[str, Any], spark_version: str) -> None:
 
 
 def check_extensions(session: "SparkSession", config: Mapping[str, str]) -> None:
-    """See whether Spark has the classes that are to extend it: it passes over one that it does not find.
+    """See whether Spark can use the classes that are to extend it: it passes over one that it cannot.
 
     An authoriser's would let everybody in by that.
 
@@ -53,22 +53,44 @@ def check_extensions(session: "SparkSession", config: Mapping[str, str]) -> None
         config: what it is to have.
 
     Raises:
-        ProfileError: no jar has one of them.
+        ProfileError: no jar has one of them, it is no extension, or lacks a class that it needs itself.
     """
     from py4j.protocol import Py4JJavaError
 
-    java: Any = session._jvm
-    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
     stated = ",".join((config.get(EXTENSIONS, ""), session.conf.get(EXTENSIONS, "") or ""))
     for name in filter(None, map(str.strip, stated.split(","))):
         try:
-            java.java.lang.Class.forName(name, False, loader)
+            is_extension = _extend_nothing(session, name)
         except Py4JJavaError as exc:
-            raise ProfileError(
-                "spark_config",
-                f"`spark.sql.extensions` names {name}, and no jar of Spark's has such a class: Spark would "
-                "go on without it. Name its jar in `spark.jars` or `spark.jars.packages`, or take it out.",
-            ) from safe(exc)
+            kind = exc.java_exception.getClass().getName()
+            if kind == "java.lang.ClassNotFoundException":
+                raise _useless_extension(name, "no jar of Spark's has such a class") from safe(exc)
+            if kind == "java.lang.NoClassDefFoundError":
+                why = f"it needs what no jar of Spark's has ({exc.java_exception.getMessage()})"
+                raise _useless_extension(name, why) from safe(exc)
+            # With any other error, Spark does not start.
+            continue
+        if not is_extension:
+            raise _useless_extension(name, "that class is no extension of Spark's")
+
+
+def _extend_nothing(session: "SparkSession", name: str) -> bool:
+    """Do with an extension what Spark does, to a set of them that nobody uses; tell whether it is one."""
+    java: Any = session._jvm
+    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+    found = java.java.lang.Class.forName(name, True, loader)
+    if not java.java.lang.Class.forName("scala.Function1", False, loader).isAssignableFrom(found):
+        return False
+    found.newInstance().apply(java.org.apache.spark.sql.SparkSessionExtensions())
+    return True
+
+
+def _useless_extension(name: str, why: str) -> ProfileError:
+    return ProfileError(
+        "spark_config",
+        f"`spark.sql.extensions` names {name}, and {why}: Spark would go on without it. Name its jar in "
+        "`spark.jars` or `spark.jars.packages`, or take it out.",
+    )
 
 
 def _check_memory(said: str | None) -> None:
