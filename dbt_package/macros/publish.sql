@@ -430,8 +430,10 @@
 {% endmacro %}
 
 
-{# How a batch that is visible is taken away: by a roll-back, if nothing of others would go with it. #}
+{# How a batch that is visible is taken away: by a roll-back, if nothing of others would go with it. A connection of its own to
+   Spark has not seen what others have committed since its INSERT. #}
 {% macro undo_hint(load) %}
+  {% do sparkevolve.run_statement('refresh table ' ~ load.target) %}
   {% set at = sparkevolve.read_refs(load.target).get('main', {}).get('snapshot') %}
   {% set only = sparkevolve.read_snapshots(load).get(at, {}) %}
   {% if only.get('parent') == load.table.base and only.get('replaces_partitions') %}

@@ -45,6 +45,8 @@ def import_files(project: Scenario, folder: Path, name: str, columns: str, query
 
 
 def as_spark_reads(project: Scenario, name: str) -> list[tuple[Any, ...]]:
+    # A connection of its own to Spark may know the table as it was.
+    project.sql(f"refresh table lake.{project.schema}.{name}")
     return [tuple(row) for row in project.sql(f"select * from lake.{project.schema}.{name} order by id")]
 
 

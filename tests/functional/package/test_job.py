@@ -138,6 +138,8 @@ def built(project: Scenario, step: int) -> dict[str, tuple[Any, ...]]:
         own = {k: v for k, v in properties.items() if not k.startswith("sparkevolve.") and name in QUERIES}
         # With field ids, what is NOT NULL, and descriptions.
         found[name] = (str(project.table(name).schema()), sort_rows(project.rows(name)), own)
+    # A connection of its own to Spark may know the table's columns of the step before.
+    project.sql(f"refresh table {project.relation('orders')}")
     view = f"lake.{project.schema}.latest"
     found["latest"] = (project.sql(f"describe {view}"), sort_rows(project.sql(f"select * from {view}")))
     return found
