@@ -521,8 +521,8 @@
       {% do sparkevolve.end_replacement(target, table.properties) %}
       {% do sparkevolve.drop_old_branches(table) %}
       {% set query = sparkevolve.model_query(target, settings, table.fields, table.properties.get('format-version')) %}
-      {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
       {% do sparkevolve.refuse(target, query.refusals, run.changed) %}
+      {% do sparkevolve.warn_of_notes(target, query, run.changed) %}
       {% do sparkevolve.check_schema_change(target, query, table, settings, run.changed) %}
       {% do sparkevolve.stage(staged, query) %}
       {% do sparkevolve.check_described_still(target, query, staged, run.changed) %}
