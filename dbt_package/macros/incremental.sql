@@ -195,8 +195,8 @@
 {# The first run, or a full refresh that takes the model's columns only. #}
 {% macro create_from_model(target, existing_relation, settings) %}
   {% set query = sparkevolve.query_of_new_table(target, settings) %}
-  {% do sparkevolve.warn_of_notes(target, query) %}
   {% do sparkevolve.refuse(target, query.refusals) %}
+  {% do sparkevolve.warn_of_notes(target, query) %}
   {% set kept = sparkevolve.table_properties(existing_relation) if existing_relation is not none
     and not existing_relation.is_view and sparkevolve.is_iceberg_table(existing_relation) else {} %}
   {% do sparkevolve.check_wap(target, dict(kept, **settings.tblproperties)) %}
@@ -223,7 +223,7 @@
       {% set trial = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), 'trial') %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do sparkevolve.run_statement(
-        sparkevolve.create_statement(trial, sql ~ ' where false', settings, is_trial=true)
+        sparkevolve.create_statement(trial, sql ~ ' where false', settings, query.fields, is_trial=true)
       ) %}
       {% do sparkevolve.drop_staged(trial) %}
       {% do adapter.drop_relation(existing_relation) %}
@@ -232,7 +232,7 @@
   {% set replace = existing_relation is not none and not is_other %}
   {% set replaced = sparkevolve.begin_replacement(target, staged) if replace else {} %}
   {% do sparkevolve.run_statement(sparkevolve.create_statement(
-    target, sql, settings, replace, version=sparkevolve.version_of(replaced)
+    target, sql, settings, query.fields, replace, version=sparkevolve.version_of(replaced)
   ), 'main') %}
   {% if not replace %}
     {% do sparkevolve.check_made_by_this_run(target, existing_relation) %}
@@ -388,14 +388,14 @@
 {# CREATE TABLE, with what of the configuration takes effect only then. dbt-spark sends a statement again after a lost
    connection: a table that was not there is made once all the same, and one that this run has made is no error. A trial is
    dropped again, and found by its mark where a job was killed: it is elsewhere, and Spark can purge it. #}
-{% macro create_statement(target, sql, settings, replace=false, is_trial=false, version='2') %}
+{% macro create_statement(target, sql, settings, fields, replace=false, is_trial=false, version='2') %}
   {% set properties = dict(sparkevolve.default_properties(settings.tblproperties, version), **settings.tblproperties) %}
   {% do properties.update(sparkevolve.staged_properties() if is_trial else {sparkevolve.made_by(): invocation_id}) %}
   {% do return([
     'create ' ~ ('or replace table ' if replace else 'table if not exists ') ~ target ~ '\nusing iceberg',
     sparkevolve.pairs_clause('options', settings.options),
     sparkevolve.pairs_clause('tblproperties', properties),
-    sparkevolve.partition_clause(settings),
+    sparkevolve.partition_clause(settings, fields),
     'location ' ~ sparkevolve.constant_literal(sparkevolve.location(settings), true)
       if settings.location_root and not is_trial else '',
     'comment ' ~ sparkevolve.constant_literal(model.description, true)
@@ -486,18 +486,20 @@
 {% endmacro %}
 
 
-{% macro partition_clause(settings) %}
-  {% set terms = [] %}
+{# Spark minds the case of a name in a transform: a column is written as the model returns it, if that is known. #}
+{% macro partition_clause(settings, fields=[]) %}
+  {% set terms, spelled = [], {} %}
+  {% do sparkevolve.note_spelling(fields, '', '', spelled) %}
   {% for listed in settings.partition_by %}
     {% for term in sparkevolve.split_terms(listed) %}
       {% set call = modules.re.match('(\\w+)\\s*\\(((?:.|\\n)*)\\)$', term | trim) %}
       {% if not call %}
-        {% do terms.append(sparkevolve.name_sql(term)) %}
+        {% do terms.append(sparkevolve.source_sql(term, spelled)) %}
       {% else %}
         {% set arguments = [] %}
         {% for argument in sparkevolve.split_terms(call.group(2)) %}
           {% do arguments.append(
-            argument | trim if modules.re.match('[0-9]+$', argument | trim) else sparkevolve.name_sql(argument)
+            argument | trim if modules.re.match('[0-9]+$', argument | trim) else sparkevolve.source_sql(argument, spelled)
           ) %}
         {% endfor %}
         {% do terms.append(call.group(1) ~ '(' ~ arguments | join(', ') ~ ')') %}
@@ -514,6 +516,25 @@
     ) %}
   {% endif %}
   {% do return(clauses | join('\n')) %}
+{% endmacro %}
+
+
+{# Put the SQL of each field that is in no list or map into `spelled`, by its path as `parse_partitions` has it; more than one
+   where two may have it. #}
+{% macro note_spelling(fields, before, text, spelled) %}
+  {% for field in fields %}
+    {% set path, sql = before ~ field.name | lower | replace('`', ''), text ~ sparkevolve.quote(field.name) %}
+    {% do spelled.update({path: spelled.get(path, []) + [sql]}) %}
+    {% if field.type.kind == 'struct' %}
+      {% do sparkevolve.note_spelling(field.type.fields, path ~ '.', sql ~ '.', spelled) %}
+    {% endif %}
+  {% endfor %}
+{% endmacro %}
+
+
+{% macro source_sql(text, spelled) %}
+  {% set found = spelled.get(text | replace('`', '') | trim | lower, []) %}
+  {% do return(found[0] if found | length == 1 else sparkevolve.name_sql(text)) %}
 {% endmacro %}
 
 

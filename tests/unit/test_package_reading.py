@@ -15,7 +15,12 @@ from dbt.adapters.sparkevolve.evolution import refusals
 from dbt.adapters.sparkevolve.evolution.partition_sources import partition_refusals
 from dbt.adapters.sparkevolve.evolution.partitions import parse_partitions, same_partitions
 from dbt.adapters.sparkevolve.sql.ddl import name_sql, partition_sql
-from dbt.adapters.sparkevolve.sql.spark_types import columns_from_types, paths_and_types, stored_as
+from dbt.adapters.sparkevolve.sql.spark_types import (
+    columns_from_types,
+    paths_and_types,
+    spelled_paths,
+    stored_as,
+)
 from tests.unit.package_macros import PURE, PackageMacros
 
 TOKEN = "0123456789ab"
@@ -290,6 +295,30 @@ def test_names_in_ddl_are_quoted_as_the_adapter_does(text: str) -> None:
 def test_a_partitioning_is_written_as_the_adapter_does(terms: list[str]) -> None:
     found = PURE.partition_clause({"partition_by": terms, "clustered_by": [], "buckets": None})
     assert found == f"partitioned by ({', '.join(partition_sql(terms))})"
+
+
+@pytest.mark.parametrize(
+    ("term", "sql"),
+    [
+        ("v", "`V`"),
+        ("days(TS)", "days(`ts`)"),
+        ("Bucket(4, `v`)", "Bucket(4, `V`)"),
+        ("truncate(S.a, 2)", "truncate(`s`.`A`, 2)"),
+        ("hours(s.DEEP.ts)", "hours(`s`.`deep`.`ts`)"),
+        ("bucket(4, q`Q)", "bucket(4, `q``q`)"),
+        ("bucket(4, l.element)", "bucket(4, `l`.`element`)"),
+        # Two of them may be meant.
+        ("bucket(4, D.E)", "bucket(4, `D`.`E`)"),
+    ],
+)
+def test_a_partitioning_names_columns_as_the_model_returns_them(term: str, sql: str) -> None:
+    """Spark finds no column by a name in another case in a transform."""
+    types = {**SOURCES, "d.e": "int", "d": "struct<e:int>"}
+    fields = [{"name": name, "type": PURE.parse_type(text)} for name, text in types.items()]
+    found = PURE.partition_clause({"partition_by": [term], "clustered_by": [], "buckets": None}, fields)
+    assert found == f"partitioned by ({sql})"
+    columns = columns_from_types(list(types), list(types.values()))
+    assert partition_sql(term, spelled_paths(columns)) == [sql]
 
 
 def test_a_table_without_partitions_has_no_clause() -> None:

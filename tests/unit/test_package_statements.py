@@ -470,11 +470,11 @@ def test_a_trial_is_found_and_purged_whatever_the_model_says_of_its_table() -> N
         "'write.metadata.previous-versions-max' = '100', "
     )
     beginning = "create table if not exists s.t\nusing iceberg\ntblproperties ("
-    assert macros.create_statement("s.t", "select 1 as id", settings, is_trial=True) == (
+    assert macros.create_statement("s.t", "select 1 as id", settings, [], is_trial=True) == (
         f"{beginning}{defaults}'gc.enabled' = 'true', 'note' = 'n', 'sparkevolve.staged-by' = 'run', "
         "'write.wap.enabled' = 'false')\nas\nselect 1 as id"
     )
-    assert macros.create_statement("s.t", "select 1 as id", settings) == (
+    assert macros.create_statement("s.t", "select 1 as id", settings, []) == (
         f"{beginning}{defaults}'gc.enabled' = 'false', 'note' = 'n', 'sparkevolve.made-by' = 'run')\n"
         "location 's3://place/t'\nas\nselect 1 as id"
     )

@@ -1,6 +1,7 @@
 """What a configuration says, written into SQL so that none of it is SQL of its own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from dbt_common.invocation import get_invocation_id
@@ -37,11 +38,17 @@ class Clauses:
         spark: where the statements will run: how a text is written depends on its settings.
         catalogs: the catalogs that the profile states.
         convert_type: returns the SQL type of a column of an agate table, by its number.
+        spelled: how the columns are spelled by which a new table is partitioned, see ``ddl.partition_sql``.
     """
 
     def __init__(
-        self, spark: Spark, catalogs: Catalogs, convert_type: Callable[[Any, int], str | None]
+        self,
+        spark: Spark,
+        catalogs: Catalogs,
+        convert_type: Callable[[Any, int], str | None],
+        spelled: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._spelled = spelled
         self._spark = spark
         self._catalogs = catalogs
         self._convert_type = convert_type
@@ -102,7 +109,7 @@ class Clauses:
 
     def partition_sql(self, partition_by: str | Sequence[str]) -> str:
         """Return what a table is partitioned by, or clustered by, as it stands between brackets in DDL."""
-        return ", ".join(ddl.partition_sql(partition_by))
+        return ", ".join(ddl.partition_sql(partition_by, self._spelled))
 
     def format_name(self, file_format: str) -> str:
         """Return the name of a table format.

@@ -309,7 +309,7 @@ class SparkEvolveAdapter(SparkAdapter):
     @available.parse(lambda: Clauses(_NOTHING, _NOTHING, _NOTHING.convert_type))
     def clauses(self) -> Clauses:
         """Return what writes a configuration into SQL."""
-        return Clauses(self._spark, self.catalogs, self.convert_type)
+        return Clauses(self._spark, self.catalogs, self.convert_type, running_node().spelled)
 
     @available.parse(lambda: _NOTHING)
     def operations(self) -> Operations:

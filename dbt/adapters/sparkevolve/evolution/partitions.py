@@ -73,7 +73,12 @@ class PartitionValue:
 def part(transform: str, column: str, width: str = "") -> Part:
     """Return a part, whatever way its transform and its column are written."""
     name = transform.lower()
-    return Part(_OTHER_NAMES.get(name, name), fold(column.replace("`", "").strip()), width.strip())
+    return Part(_OTHER_NAMES.get(name, name), column_key(column), width.strip())
+
+
+def column_key(column: str) -> str:
+    """Return what a column, or the path of a field, is found by: folded and without backticks."""
+    return fold(column.replace("`", "").strip())
 
 
 def parse_partitions(partition_by: str | Sequence[str] | None) -> tuple[Part, ...]:

@@ -1,7 +1,7 @@
 """The node that runs: what it has to give back at its end, and what it says of an error."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -63,6 +63,8 @@ class Node:
         changed: what it has committed to its table beside rows: columns, descriptions, properties.
         is_replacing: whether there was an Iceberg table of the node after the pre-hooks; None before that.
         columns: the names and types that its query returns, as they are stored, where it makes a table.
+        spelled: how these columns, and fields in them, are spelled, where the table is to be partitioned; see
+            ``spark_types.spelled_paths``.
         made_empty: the tables that it has made without rows, to replace them by those with rows.
         replaced: the table that it replaces by a staged batch, and that batch; None if it replaces none so.
         is_batch_lost: whether that batch was gone when a statement of the node had failed.
@@ -91,6 +93,7 @@ class Node:
     changed: list[str] = field(default_factory=list)
     is_replacing: bool | None = None
     columns: Sequence[tuple[str, str]] = ()
+    spelled: Mapping[str, str] = field(default_factory=dict)
     made_empty: list[SparkEvolveRelation] = field(default_factory=list)
     replaced: tuple[SparkEvolveRelation, SparkEvolveRelation] | None = None
     is_batch_lost: bool = False

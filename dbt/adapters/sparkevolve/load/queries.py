@@ -132,6 +132,7 @@ class Queries:
         if not any(wanted.values()):
             return []
         columns = self._columns(target, query) if isinstance(query, str) else query
+        self._node.spelled = spark_types.spelled_paths(columns)
         types = dict(spark_types.paths_and_types(columns))
         return [
             refusal

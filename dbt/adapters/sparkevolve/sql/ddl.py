@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from dbt.adapters.sparkevolve.evolution.names import dotted_levels, quote
-from dbt.adapters.sparkevolve.evolution.partitions import parse_call, split_terms
+from dbt.adapters.sparkevolve.evolution.partitions import column_key, parse_call, split_terms
 
 _PLAIN_WORD = re.compile(r"\w+")
 _WORD = re.compile(r"\w+(?:\.\w+)*")
@@ -25,19 +26,29 @@ def name_sql(text: str) -> str:
     return quote(stripped)
 
 
-def partition_sql(partition_by: str | Sequence[str]) -> list[str]:
-    """Return what a table is partitioned by, one term an item: a name, or a transform of one."""
+def partition_sql(
+    partition_by: str | Sequence[str], spelled: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Return what a table is partitioned by, one term an item: a name, or a transform of one.
+
+    Args:
+        partition_by: as a model says it.
+        spelled: the columns and fields of the table as SQL, by ``partitions.column_key``. Spark minds the
+            case of a name in a transform.
+    """
     listed = [partition_by] if isinstance(partition_by, str) else list(partition_by)
-    return [_term(text.strip()) for item in listed for text in split_terms(str(item))]
+    return [_term(text.strip(), spelled) for item in listed for text in split_terms(str(item))]
 
 
-def _term(text: str) -> str:
+def _term(text: str, spelled: Mapping[str, str]) -> str:
     call = parse_call(text)
     if call is None:
-        return name_sql(text)
+        return spelled.get(column_key(text)) or name_sql(text)
     function, arguments = call
-    listed = (argument.strip() for argument in arguments)
-    return f"{function}({', '.join(a if a.isdigit() else name_sql(a) for a in listed)})"
+    names = (
+        a if a.isdigit() else spelled.get(column_key(a)) or name_sql(a) for a in map(str.strip, arguments)
+    )
+    return f"{function}({', '.join(names)})"
 
 
 def is_word(text: str) -> bool:

@@ -247,6 +247,24 @@ def field_paths(columns: Struct) -> Iterator[tuple[str, ...]]:
     return walk((), columns)
 
 
+def spelled_paths(columns: Struct) -> dict[str, str]:
+    """Return each column and field that is in no list or map as SQL, by its path as in ``paths_and_types``.
+
+    A path that two of them may have is left out: `a.b`, and the field `b` of `a`.
+    """
+    found: dict[str, list[str]] = {}
+
+    def collect(fields: Struct, key: str, text: str) -> None:
+        for name, type_ in fields.fields:
+            path = f"{key}{fold(name).replace('`', '')}"
+            found.setdefault(path, []).append(text + quote(name))
+            if isinstance(type_, Struct):
+                collect(type_, f"{path}.", f"{text}{quote(name)}.")
+
+    collect(columns, "", "")
+    return {path: texts[0] for path, texts in found.items() if len(texts) == 1}
+
+
 def paths_and_types(columns: Struct) -> Iterator[tuple[str, str]]:
     """Yield the stored type of each column and field that is in no list or map, behind its path.
 
