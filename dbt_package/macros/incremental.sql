@@ -10,6 +10,7 @@
   {% do sparkevolve.warn_of_settings() %}
   {% do sparkevolve.check_grants(target_relation) %}
   {% set compiled_for_a_table = is_incremental() %}
+  {% set changed = sparkevolve.end_renames_before_hooks(target_relation) if pre_hooks and settings.column_renames else [] %}
   {% do run_hooks(sparkevolve.all_hooks(pre_hooks, outside_first=true)) %}
   {% do sparkevolve.check_sql_settings_of_model() %}
   {% set existing_relation = load_relation(this) %}
@@ -20,7 +21,7 @@
     {% do sparkevolve.create_from_model(target_relation, existing_relation, settings) %}
   {% else %}
     {% do sparkevolve.check_is_iceberg(existing_relation, target_relation) %}
-    {% do sparkevolve.load_existing(target_relation, settings) %}
+    {% do sparkevolve.load_existing(target_relation, settings, changed) %}
   {% endif %}
   {% do apply_grants(
     target_relation, config.get('grants'), should_revoke=should_revoke(existing_relation, full_refresh)

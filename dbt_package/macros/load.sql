@@ -501,9 +501,10 @@
 
 
 {# Load a batch. If another writer commits to the table before the batch is published, all begins again from the table as
-   it is then: what the model has read of it may not be so any more. #}
-{% macro load_existing(target, settings) %}
-  {% set run = namespace(done=false, loads=0, changed=[], lost=0) %}
+   it is then: what the model has read of it may not be so any more. `changed` is what this run has changed in the table, as
+   texts. #}
+{% macro load_existing(target, settings, changed) %}
+  {% set run = namespace(done=false, loads=0, changed=changed) %}
   {% for attempt in range(settings.commit_retries + 3) %}
     {% if not run.done %}
       {% set staged = sparkevolve.staging_relation(target, model.unique_id ~ sparkevolve.window_text(settings), attempt) %}

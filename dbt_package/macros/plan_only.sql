@@ -29,9 +29,10 @@
 
 {% macro plan_of_new_table(target, existing_relation, settings) %}
   {% set query = sparkevolve.query_of_new_table(target, settings) %}
-  {% set names = query.fields | map(attribute='name') | list %}
+  {# Of a query that cannot be stored there is nothing else to tell. #}
+  {% set is_stored, names = not query.refusals, query.fields | map(attribute='name') | list %}
   {% set loses, kept = [], {} %}
-  {% if not (query.refusals or settings.is_sampled_empty) %}
+  {% if is_stored and not settings.is_sampled_empty %}
     {% do query.refusals.extend(
       sparkevolve.unreadable_audits('SELECT * FROM (\n' ~ query.sql ~ '\n) AS model_rows', settings.audits)
     ) %}
@@ -48,8 +49,8 @@
   {% endif %}
   {% do sparkevolve.check_wap(target, dict(kept, **settings.tblproperties)) %}
   {% do return({
-    'relation': target | string, 'creates': true, 'columns': names, 'loses': loses,
-    'warnings': sparkevolve.note_texts(query), 'refusals': query.refusals
+    'relation': target | string, 'creates': true, 'columns': names if is_stored else [], 'loses': loses,
+    'warnings': sparkevolve.note_texts(query) if is_stored else [], 'refusals': query.refusals
   }) %}
 {% endmacro %}
 
@@ -88,7 +89,8 @@
     {% endif %}
   {% endif %}
   {% set warnings = sparkevolve.begun_warnings(there.fields) + sparkevolve.differences(table, settings) %}
-  {% set data = sparkevolve.plan_data(target, plan, settings, sparkevolve.note_texts(query) + plan.warnings + warnings) %}
+  {% set notes = [] if query.refusals else sparkevolve.note_texts(query) %}
+  {% set data = sparkevolve.plan_data(target, plan, settings, notes + plan.warnings + warnings) %}
   {% do return(dict(data, changes=ends + data.changes)) %}
 {% endmacro %}
 

@@ -58,6 +58,19 @@
 {% endmacro %}
 
 
+{# The same before the pre-hooks, which may read such a column by the name that it had. #}
+{% macro end_renames_before_hooks(target) %}
+  {% set existing = load_relation(this) %}
+  {% if existing is none or existing.type != 'table' or not sparkevolve.is_iceberg_table(existing) %}
+    {% do return([]) %}
+  {% endif %}
+  {% for row in sparkevolve.rows('describe query select * from ' ~ target) if '__sparkevolve_rename_' in row[0] ~ row[1] %}
+    {% do return(sparkevolve.end_renames(sparkevolve.read_table(target))) %}
+  {% endfor %}
+  {% do return([]) %}
+{% endmacro %}
+
+
 {# The fields of a table as they are called once that is done. #}
 {% macro as_before(fields) %}
   {% set names, found = fields | map(attribute='name') | map('lower') | list, [] %}
