@@ -327,22 +327,22 @@
   {% for depth in renames | map(attribute='path') | map(attribute='names') | map('length') | unique | sort(reverse=true) %}
     {% for rename in renames %}
       {% if rename.path.names | length == depth %}
-        {% do inner_first.append(dict(rename, parent=sparkevolve.path_of(rename.path.names[:-1]))) %}
+        {% set parent = sparkevolve.path_of(rename.path.names[:-1]) %}
+        {% do inner_first.append(dict(
+          rename, parent=parent, leaves=rename.path.text | lower,
+          takes=sparkevolve.inside(parent, rename.new_name).text | lower
+        )) %}
       {% endif %}
     {% endfor %}
   {% endfor %}
   {% set run = namespace(waiting=inner_first) %}
   {% for _ in renames %}
-    {% set ready = namespace(first=none) %}
+    {% set ready, leaving = namespace(first=none), {} %}
     {% for rename in run.waiting %}
-      {% set name = sparkevolve.inside(rename.parent, rename.new_name).text | lower %}
-      {% set is_taken = namespace(by=none) %}
-      {% for other in run.waiting if other.path.text != rename.path.text %}
-        {% if sparkevolve.inside(other.parent, other.path.names[-1]).text | lower == name %}
-          {% set is_taken.by = other %}
-        {% endif %}
-      {% endfor %}
-      {% if is_taken.by is none and ready.first is none %}
+      {% do leaving.update({rename.leaves: rename.path.text}) %}
+    {% endfor %}
+    {% for rename in run.waiting if ready.first is none %}
+      {% if leaving.get(rename.takes, rename.path.text) == rename.path.text %}
         {% set ready.first = rename %}
       {% endif %}
     {% endfor %}
