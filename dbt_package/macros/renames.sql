@@ -195,7 +195,9 @@
       {% do return(false) %}
     {% endif %}
     {% do return(sparkevolve.refuse_rename_old_returned(rename.path, rename.name)) %}
-  {% elif rename.returned is not none or not rename.returns_new or sparkevolve.was_moved_here(run, rename) %}
+  {# No run has made an exchange of names. #}
+  {% elif not sparkevolve.is_in_circle(run, rename)
+        and (rename.returned is not none or not rename.returns_new or sparkevolve.was_moved_here(run, rename)) %}
     {# Without either name there is nothing to be mistaken about: both are padded. #}
     {% do return(false) %}
   {% endif %}
@@ -237,6 +239,21 @@
   {% endif %}
   {% set outcome = sparkevolve.rename_outcome(dict(run, asked=asked), other_id) %}
   {% do return(outcome is not string and outcome) %}
+{% endmacro %}
+
+
+{# Whether fields are to exchange their names, as `a` and `b` by `a: b` and `b: a`. #}
+{% macro is_in_circle(run, rename) %}
+  {% set at = namespace(taken=rename.taken) %}
+  {% for _ in run.wanted %}
+    {% if at.taken is not none and at.taken.id in run.wanted %}
+      {% if at.taken.id == rename.old.id %}
+        {% do return(true) %}
+      {% endif %}
+      {% set at.taken = run.wanted[at.taken.id].taken %}
+    {% endif %}
+  {% endfor %}
+  {% do return(false) %}
 {% endmacro %}
 
 

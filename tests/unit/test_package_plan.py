@@ -347,6 +347,21 @@ def test_another_type_takes_the_name_of_a_field_over(
         check(table, batch, Policy(renames=used, unique_key=key, conditions=conditions, facts=facts))
 
 
+@pytest.mark.parametrize("batch", ["a int, b int", "a string, b string", "c int"])
+@pytest.mark.parametrize("circle", [{"a": "b", "b": "a"}, {"a": "b", "b": "C", "c": "a"}])
+def test_columns_do_not_exchange_their_names(circle: dict[str, str], batch: str) -> None:
+    """It would count as made, and new rows have the values of one column in the other."""
+    table, loaded = columns("a int, b int, c int"), columns(batch)
+    policy = Policy(renames=circle, facts=TableFacts(past=Past(is_complete=False)))
+    check(table, loaded, policy)
+    plan = PURE.plan_evolution(
+        as_macros_see(table.fields), as_macros_see(loaded.fields), as_mapping(policy, table)
+    )
+    assert [text.split(", ")[1].split(".")[0] for text in plan["refusals"]] == (
+        ["and the table has both"] * len(circle)
+    )
+
+
 @pytest.mark.parametrize("new", ["z", "Y"])
 def test_a_field_of_a_struct_whose_name_another_one_has_by_now(new: str) -> None:
     """A path begins with what the struct was called before."""

@@ -254,7 +254,11 @@ class _Decision:
             if taken is not None and self.past.may_have_been(taken.field_id, rename.old.name):
                 return False
             return refusals.rename_old_returned(path, name)
-        was_made = self.past.may_have_been(taken.field_id, rename.old.name)
+        if self._is_in_circle(rename):
+            # No run has made it, but somebody may have, by a name between.
+            was_made = self.past.has_been(taken.field_id, rename.old.name)
+        else:
+            was_made = self.past.may_have_been(taken.field_id, rename.old.name)
         if was_made and (returned is not None or not rename.returns_new or self._was_moved_here(rename)):
             # Without either name there is nothing to be mistaken about: both are padded.
             return False
@@ -289,6 +293,16 @@ class _Decision:
             return other_id not in self._asked and self.outcome(other_id) is True
         finally:
             self._asked.discard(field_id)
+
+    def _is_in_circle(self, rename: _Rename) -> bool:
+        """Tell whether fields are to exchange their names, as `a` and `b` by `a: b` and `b: a`."""
+        taken, passed = rename.taken, set[int]()
+        while taken is not None and taken.field_id in self.renames and taken.field_id not in passed:
+            if taken.field_id == rename.old.field_id:
+                return True
+            passed.add(taken.field_id)
+            taken = self.renames[taken.field_id].taken
+        return False
 
     def _was_moved_here(self, rename: _Rename) -> bool:
         """Tell whether the field has its name from another rename of the same configuration."""
