@@ -732,8 +732,9 @@ def test_settings_cannot_be_changed() -> None:
         ({"ssl": {"cabundle": False}}, "Spark has nothing for `ssl.cabundle` of false (name a file"),
         (
             {"ssl": {"client": {"cert": "/c", "key": "/k"}}},
-            "Spark has nothing for `ssl.client` (Java has its own key store: javax.net.ssl.keyStore in "
-            "spark.driver.extraJavaOptions).",
+            "Spark has nothing for `ssl.client` (Java has its own key store: write its options, "
+            "-Djavax.net.ssl.keyStore and …keyStorePassword, into a file that only you can read, and set "
+            "`spark.driver.extraJavaOptions` to `@` and its path).",
         ),
         (
             {"hive.kerberos-service-name": "hive"},

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dbt.adapters.sparkevolve.iceberg.catalog_properties import (
+    KEY_STORE,
     NOT_IN_PYICEBERG,
     NOT_IN_SPARK,
     TUNING_OF_PYICEBERG,
@@ -384,9 +385,7 @@ def test_certificates_are_told() -> None:
     ssl = {"cabundle": "/ca.pem", "client": {"cert": "/c", "key": "/k"}}
     found = said({"ssl": ssl}, "rest")
     assert (found.pyiceberg, found.spark, found.ca_file) == ({"ssl": ssl}, VENDED, "/ca.pem")
-    assert found.lacking_spark == [
-        "`ssl.client` (Java has its own key store: javax.net.ssl.keyStore in spark.driver.extraJavaOptions)"
-    ]
+    assert found.lacking_spark == [f"`ssl.client` ({KEY_STORE})"]
     for unverified in (True, False):
         found = said({"ssl": {"cabundle": unverified}}, "rest")
         assert (found.ca_file, bool(found.lacking_spark)) == (None, not unverified)

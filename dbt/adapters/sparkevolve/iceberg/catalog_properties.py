@@ -139,7 +139,11 @@ QUIET_PYICEBERG = frozenset(
     ]
 )
 
-KEY_STORE = "Java has its own key store: javax.net.ssl.keyStore in spark.driver.extraJavaOptions"
+# Each user of a machine can read the options of a Java, and not the file that one of them names.
+KEY_STORE = (
+    "Java has its own key store: write its options, -Djavax.net.ssl.keyStore and …keyStorePassword, into a "
+    "file that only you can read, and set `spark.driver.extraJavaOptions` to `@` and its path"
+)
 _AZURE_ENVIRONMENT = "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET for both"
 _HADOOP = "say it to Spark as `hadoop.…`"
 
