@@ -120,6 +120,14 @@ def test_the_error_says_what_readers_see(is_published: bool | None, end: str) ->
     assert (error.undone, error.relation, error.is_published) == ("It was not sent.", "t", is_published)
 
 
+def test_the_error_shows_that_there_is_more_of_a_statement() -> None:
+    said = stopped("x" * 201).msg
+    assert said == (
+        f"The run was cancelled. This statement was stopped while it ran: {'x' * 200} ... What was committed "
+        "before stays."
+    )
+
+
 def test_nothing_is_published_or_changed_but_the_branch_goes(
     settings: CatalogSettings, cancellation: Cancellation, other: Catalog, target: SparkEvolveRelation
 ) -> None:

@@ -26,7 +26,7 @@ PASSED_ON = {
     "refusals.py:no_such_column": "either of two ends, which both have rows",
     "session_errors.py:translated": "Spark's own text",
     "settings.py:value": "the remedy of a kind of setting, as in `Allowed are: …`",
-    "thrift.py:execute": "Spark's own text, or one of ours, which has a row",
+    "thrift.py:_execute": "Spark's own text, or one of ours, which has a row",
 }
 
 

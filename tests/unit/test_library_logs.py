@@ -1,10 +1,14 @@
 """What libraries log by themselves, where the real ones do: a metastore that is not there."""
 
+import inspect
 import io
 import logging
+import socket
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import GatewayClient, GatewayParameters
+from py4j.protocol import Py4JNetworkError
 
 from dbt.adapters.sparkevolve import impl, library_logs
 from dbt.adapters.sparkevolve.errors import CatalogUnavailableError
@@ -56,6 +60,28 @@ def test_what_a_client_of_hive_logs_goes_to_the_log_file(
     assert console.stream.getvalue() == ""
     assert raised.value.msg.startswith(said)
     assert [line.splitlines()[0] for line in lines] == [logged]
+
+
+def test_what_py4j_logs_goes_to_the_log_file(lines: list[str]) -> None:
+    """It logs at Ctrl-C, and when Java is gone, by the root of all loggers."""
+    keep_in_log_file()
+    gone = socket.create_server(("127.0.0.1", 0))
+    client = GatewayClient(gateway_parameters=GatewayParameters(port=gone.getsockname()[1]))
+    gone.close()
+    console = logging.StreamHandler(io.StringIO())
+    logging.getLogger().addHandler(console)
+    try:
+        with pytest.raises(Py4JNetworkError):
+            client.send_command("c\n")
+        logging.getLogger().error("of another")
+    finally:
+        logging.getLogger().removeHandler(console)
+    assert console.stream.getvalue() == "of another\n"
+    assert all(line.partition(":")[0] in ("root", "py4j.java_gateway") for line in lines)
+    # As it does with the trace.
+    trace = inspect.getsource(GatewayClient.send_command)
+    assert 'logging.exception("KeyboardInterrupt while sending command.")' in trace
+    assert "Exception while sending command." in trace
 
 
 def test_secrets_are_masked(lines: list[str]) -> None:

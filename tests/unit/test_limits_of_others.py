@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+import pyspark.java_gateway
 import pytest
 from pyhive import hive
 from pyiceberg.catalog import Catalog
@@ -408,6 +409,14 @@ def test_pyspark_has_its_private_parts() -> None:
     assert callable(find_spark_home._find_spark_home)
     assert "self._jsparkSession = " in inspect.getsource(pyspark.sql.SparkSession)
     assert "self._jdf" in inspect.getsource(dataframe)
+    assert "gateway.proc = proc" in inspect.getsource(pyspark.java_gateway.launch_gateway)
+
+
+def test_pyspark_asks_java_something_at_ctrl_c() -> None:
+    module = inspect.getsource(inspect.getmodule(pyspark.SparkContext))
+    handler = module.partition("def signal_handler(")[2].partition("def __repr__")[0]
+    assert "self.cancelAllJobs()" in handler
+    assert "signal.signal(signal.SIGINT, signal_handler)" in handler
 
 
 def test_spark_has_the_errors_that_are_known_by_name() -> None:

@@ -23,6 +23,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from dbt.adapters.sparkevolve.errors import RunCancelledError
 from dbt.adapters.sparkevolve.evolution.names import fold, quote, string_literal
 from dbt.adapters.sparkevolve.evolution.types import VariantType, spark_type
 from dbt.adapters.sparkevolve.load.replay import Arguments, Replayed
@@ -418,3 +419,29 @@ def test_a_column_may_be_called_as_one_of_a_replay_s_own(name: str) -> None:
     found = [fold(alias) for alias in re.findall(r" AS `([^`]+)`(?=,\n|\nFROM)", judgement.judged())]
     assert len(set(found)) == len(found)
     assert not {fold(column.name), fold(own.letter)} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("loaded", "is_unknown", "done"),
+    [
+        (0, False, "No dead letter was loaded."),
+        (0, True, "The same command finds out."),
+        (
+            1,
+            False,
+            "Before that, 1 dead letter was loaded: readers see its row, and the same command goes on with "
+            "what is left.",
+        ),
+        (
+            2,
+            True,
+            "The same command finds out. Before that, 2 dead letters were loaded: readers see their rows, "
+            "and the same command goes on with what is left.",
+        ),
+    ],
+)
+def test_a_replay_that_was_cancelled_says_what_is_loaded(loaded: int, is_unknown: bool, done: str) -> None:
+    # Its chunks before this one are in the table, whatever the error says of that.
+    error = RunCancelledError("The batch was not published", "t", False, is_unknown=is_unknown)
+    told = Replayed("t", "t_dlt", loaded=loaded).cancelled(error)
+    assert told.msg == f"The run was cancelled. The batch was not published. {done}"

@@ -918,6 +918,17 @@ class RestoreRefusedError(SparkEvolveError):
         self.refusal = refusal
 
 
+def backfill_done(who: str, batches: int, rows: int, *, is_forgotten: bool = False) -> str:
+    """Return what a backfill that has stopped has done, those of earlier commands among it."""
+    if not batches:
+        return "No row was changed."
+    then = "would begin at the first row" if is_forgotten else "goes on after it"
+    return (
+        f"What {who} has done before ({counted(batches, 'batch', 'batches')}, {counted(rows, 'row')}) is "
+        f"visible, and stays: the same command {then}."
+    )
+
+
 class BackfillError(SparkEvolveError):
     """A backfill of a column that has stopped at one of its batches; those before it are published.
 
@@ -931,13 +942,7 @@ class BackfillError(SparkEvolveError):
     def __init__(
         self, relation: str, column: str, cause: str, batches: int, rows: int, *, is_forgotten: bool = False
     ) -> None:
-        then = "would begin at the first row" if is_forgotten else "goes on after it"
-        done = (
-            f"What it has done before ({counted(batches, 'batch', 'batches')}, {counted(rows, 'row')}) is "
-            f"visible, and stays: the same command {then}."
-            if batches
-            else "No row was changed."
-        )
+        done = backfill_done("it", batches, rows, is_forgotten=is_forgotten)
         super().__init__(f"The backfill of {column} in {relation} has stopped: {cause.rstrip('.')}. {done}")
         self.relation = relation
         self.column = column
@@ -1350,19 +1355,22 @@ _MORE_MEMORY = (
 
 
 class SessionEndedError(SparkEvolveError):
-    """The Java process of an in-process session has ended.
+    """The Java process of an in-process session has ended, or Spark was stopped in it.
 
     Attributes:
         statement: the SQL text during which this was noticed.
     """
 
-    def __init__(self, statement: str, cause: str) -> None:
-        super().__init__(
-            f"Spark, which ran inside this process, has ended ({cause}): it was killed or ran out of memory. "
-            "Its own output, in dbt's log file, says why. Give it more with `spark.driver.memory` in "
-            "`spark_config`, or look at what the query collects into one row or one task, then start dbt "
-            "again."
+    def __init__(self, statement: str, cause: str, *, is_stopped: bool = False) -> None:
+        why = (
+            "it was stopped, by something in this process or by a failure of its own. Its own output, in "
+            "dbt's log file, may say why. Start dbt again."
+            if is_stopped
+            else "it was killed or ran out of memory. Its own output, in dbt's log file, says why. Give it "
+            "more with `spark.driver.memory` in `spark_config`, or look at what the query collects into one "
+            "row or one task, then start dbt again."
         )
+        super().__init__(f"Spark, which ran inside this process, has ended ({cause}): {why}")
         self.statement = statement
 
 
@@ -1496,6 +1504,7 @@ class RunCancelledError(SparkEvolveError):
         relation: the rendered name of the table that it is about, if it is known.
         is_published: whether the run's rows are visible in that table; None if that is not known.
         is_unsent: whether it is about a statement that was not sent, and so has not taken effect.
+        is_unknown: whether the catalog has not told if it has published the run's rows.
     """
 
     def __init__(
@@ -1505,17 +1514,22 @@ class RunCancelledError(SparkEvolveError):
         is_published: bool | None = None,
         *,
         is_unsent: bool = False,
+        is_unknown: bool = False,
+        done: str = "",
     ) -> None:
         rows = {
             True: f"The rows of this run are in {relation}, and readers see them.",
             False: f"The rows of {relation} are as they were before this run.",
             None: "What was committed before stays.",
         }
-        super().__init__(f"The run was cancelled. {undone.rstrip('.')}. {rows[is_published]}")
+        # A statement of which there is more ends with an ellipsis.
+        what = undone if undone.endswith(" ...") else f"{undone.rstrip('.')}."
+        super().__init__(f"The run was cancelled. {what} {done or rows[is_published]}")
         self.undone = undone
         self.relation = relation
         self.is_published = is_published
         self.is_unsent = is_unsent
+        self.is_unknown = is_unknown
 
 
 class ConnectionLostError(SparkEvolveError):

@@ -248,6 +248,11 @@ class SparkEvolveAdapter(SparkAdapter):
         ):
             yield
 
+    def execute_macro(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a macro, such as that of a run-operation; after Ctrl-C it is stopped as nodes are."""
+        with self.connections.cancellation.by_interrupts():
+            return super().execute_macro(*args, **kwargs)
+
     def execute(
         self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None
     ) -> "tuple[Any, agate.Table]":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.functional.harness import Scenario
+from tests.functional.interrupted_main import SLOW_NULL
 
 OLD = "select 1 as id, 'a' as v, 10 as gone union all select 2, 'b', 20"
 NEW = "select 2 as id, 'B' as v, 7 as n union all select 3, 'C', 8"
@@ -221,6 +223,69 @@ def test_a_process_that_ends_before_its_nodes(scenario: Scenario) -> None:
     assert scenario.rows("seed") == [(2, "b"), (3, "c"), (4, "d")]
     assert scenario.tables() == names
     assert {ref for name in names for ref in scenario.table(name).metadata.refs} == {"main"}
+
+
+def test_ctrl_c_in_an_operation_and_in_a_hook(scenario: Scenario, method: str) -> None:
+    """What dbt's main thread does is stopped as nodes are, and Spark answers the next question."""
+    routed = {"on_bad_rows": "dead_letter"}
+    scenario.model("select id, cast(null as string) as s from range(1, 6)")
+    scenario.model("select 7 as id, 1 as n", "d", **routed)
+    scenario.run()
+    scenario.model("select * from values (1, '1'), (2, 'x') as v(id, n)", "d", **routed)
+    scenario.run("-s", "d")
+    mended = """base64(encode('{"id":2,"n":2}', 'utf-8'))"""
+    scenario.sql(f"update {scenario.relation('d_dlt')} set payload = {mended}")
+    endless = "select reflect('java.lang.Thread', 'sleep', 600000L) as v from range(1)"
+    macro = f'{{% macro endless() %}}{{% do run_query("{endless}") %}}{{% endmacro %}}'
+    scenario.file("macros/endless.sql", macro)
+    scenario.write_project(**{"on-run-start": f"{{{{ \"{endless}\" if var('endless', false) else '' }}}}"})
+    slow = f"coalesce({SLOW_NULL}, 's3')" if method == "session" else "'s3'"
+    value = f"if(id = 3, {slow}, concat('s', id))"
+    args = json.dumps({"model": "t", "column": "s", "value": value, "rows_per_batch": 2})
+    backfill = ["run-operation", "backfill_column", "--args", args]
+    replay = ["run-operation", "replay_dead_letters", "--args", "{model: d}"]
+    hook = ["run", "--vars", "{endless: true}"]
+    stopped = "The run was cancelled. This statement was stopped while it ran: "
+    done = (
+        "What the backfill has done before (1 batch, 2 rows) is visible, and stays: the same command goes on "
+        "after it."
+    )
+    unpublished = "The run was cancelled. The batch was not published."
+    sent, kept = re.escape(endless.lower()), "What was committed before stays."
+    # A point, the command, and what it ends with: an exception, the beginning and the end of the text.
+    cases: list[tuple[str, int, list[str], str | None, str, str]] = [
+        ("publishing", 2, backfill, None, unpublished, done),
+        ("publishing", 1, replay, None, unpublished, "No dead letter was loaded."),
+        (sent, 1, ["run-operation", "endless"], None, stopped + endless, kept),
+        (sent, 1, hook, "KeyboardInterrupt", stopped + endless, kept),
+    ]
+    if method == "session":
+        cases.insert(1, ("^update ", 1, backfill, None, f"{stopped}UPDATE ", done))
+    commands = [*(case[:3] for case in cases), ("no such point", 1, backfill)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.functional.interrupted_main", json.dumps(commands)],
+        cwd=scenario.folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        timeout=480,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    *answers, last = json.loads(ran.stdout.splitlines()[-1])
+    for (*_, kind, beginning, end), (exception, is_success, errors) in zip(cases, answers, strict=True):
+        assert (exception, is_success) == (kind, False), errors
+        text = errors[errors.find("The run was cancelled.") :].rstrip()
+        assert text.startswith(beginning), errors
+        assert text.endswith(end), errors
+    assert last == [None, True, ""]
+    for raw in ("reentrant", "while sending command", "memory"):
+        assert raw not in ran.stdout + ran.stderr
+    assert scenario.rows() == [(n, f"s{n}") for n in range(1, 6)]
+    assert scenario.rows("d") == [(1, 1), (7, 1)]
+    assert len(scenario.rows("d_dlt")) == 1
+    assert scenario.tables() == ["d", "d_dlt", "t"]
+    assert {ref for name in scenario.tables() for ref in scenario.table(name).metadata.refs} == {"main"}
 
 
 def test_fail_fast_and_retry(scenario: Scenario) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
+from pyspark import SparkContext
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.impl import SparkEvolveAdapter
@@ -156,9 +157,11 @@ def test_a_session_that_loses_its_spark(method: str, scenario: Scenario) -> None
     assert scenario.rows() == REPLACED_ROWS
 
 
-def test_java_may_end_before_it_says_why() -> None:
+def test_java_may_end_before_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception's text is asked of Java; so are its causes, which can be all that there is to say."""
     gateway = JavaGateway.launch_gateway(java_path=java(), die_on_exit=True)
+    # In the place of one that other tests may have started, and that runs.
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
     try:
         future = gateway.jvm.java.util.concurrent.CompletableFuture()
         disk = gateway.jvm.java.io.IOException("No space left on device")

@@ -342,7 +342,7 @@ def publish(
         except RunCancelledError as exc:
             if is_unknown:
                 undone = "Whether its rows were published is not known, since the catalog has not answered"
-                raise RunCancelledError(undone, str(relation)) from exc
+                raise RunCancelledError(undone, str(relation), is_unknown=True) from exc
             raise RunCancelledError(exc.undone, str(relation), False) from exc
         except CatalogUnavailableError as exc:
             # It was waited for.

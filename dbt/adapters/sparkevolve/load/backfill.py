@@ -19,6 +19,7 @@ from dbt.adapters.sparkevolve.errors import (
     OperationError,
     PublishError,
     RunCancelledError,
+    backfill_done,
 )
 from dbt.adapters.sparkevolve.evolution import backfills
 from dbt.adapters.sparkevolve.evolution.backfills import Bound, Position, Request
@@ -177,7 +178,7 @@ class Backfill:
         except DbtRuntimeError as exc:
             raise self._explained(exc) from exc
         except KeyboardInterrupt:
-            self._say(f"{self._title} was interrupted. {self._how_to_go_on}")
+            self._say(f"{self._title} was interrupted: the same command finds out where, and goes on.")
             raise
         if waiting:
             return self._stopped(waiting)
@@ -559,7 +560,8 @@ class Backfill:
         if outcome == Published.NOTHING_NEW:
             return self._moved_on(load.base, then, note)
         load.branch = None
-        self._position = then
+        # Whatever is stopped from here on, the rows are visible.
+        self._position, self._is_begun = then, True
         self._counted_at = snapshot
         if note is not None:
             retries = self._settings.commit_retries
@@ -602,24 +604,20 @@ class Backfill:
     def _title(self) -> str:
         return f"Backfill of {self._request.column} in {self._target}"
 
-    @property
-    def _how_to_go_on(self) -> str:
-        position = self._position
-        if position is None or not self._is_begun:
-            return "No row was changed."
-        return f"It has come after {self._state(position)}: the same command goes on."
-
     def _explained(self, exc: DbtRuntimeError) -> DbtRuntimeError:
         """Return the error of a backfill that has stopped at a batch, for what has stopped it."""
+        position = self._position if self._is_begun else None
+        batches, rows = (position.batches, position.rows) if position is not None else (0, 0)
         if isinstance(exc, RunCancelledError):
-            return exc
+            done = backfill_done("the backfill", batches, rows, is_forgotten=self._is_forgotten)
+            if exc.is_unknown:
+                done = f"The same command finds out. {done if batches else ''}".rstrip()
+            return RunCancelledError(exc.undone, str(self._target), done=done)
         cause = str(exc.msg)
         if isinstance(exc, PublishError):
             cause = f"a batch could not be published ({exc.answer})"
             if exc.snapshot_id is not None:
                 cause += ", or whether it was is not known: the same command finds out"
-        position = self._position if self._is_begun else None
-        batches, rows = (position.batches, position.rows) if position is not None else (0, 0)
         return BackfillError(
             str(self._target),
             self._request.column,

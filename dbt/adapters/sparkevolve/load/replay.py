@@ -20,6 +20,7 @@ from dbt.adapters.sparkevolve.errors import (
     FilesLeftError,
     OperationError,
     PublishConflictError,
+    RunCancelledError,
     may_be_of_expression,
 )
 from dbt.adapters.sparkevolve.evolution.column_defaults import ColumnDefaults
@@ -137,6 +138,19 @@ class Replayed:
             "removed_by_others": self.gone,
             "of_other_models": self.of_other_models,
         }
+
+    def cancelled(self, error: RunCancelledError) -> RunCancelledError:
+        """Return the error of a replay that was stopped, with what it has published before."""
+        done = (
+            f"Before that, {counted(self.loaded, 'dead letter')} {agreeing(self.loaded, 'was', 'were')} "
+            f"loaded: readers see {agreeing(self.loaded, 'its row', 'their rows')}, and the same command "
+            "goes on with what is left."
+            if self.loaded
+            else "No dead letter was loaded."
+        )
+        if error.is_unknown:
+            done = f"The same command finds out. {done if self.loaded else ''}".rstrip()
+        return RunCancelledError(error.undone, self.table, done=done)
 
     @property
     def lines(self) -> list[str]:
@@ -289,6 +303,10 @@ class Replay:
             self._load(judged, found)
             if not self._arguments.plan_only:
                 self._note_others(judged, table, found)
+        except RunCancelledError as exc:
+            if self._arguments.plan_only:
+                raise
+            raise found.cancelled(exc) from exc
         finally:
             self._give_back()
         return found
@@ -481,9 +499,11 @@ class Replay:
                 return
             absent = self._absent(judged, chunk)
             staged = self._stage(judged.rows(ids, absent), judged.schema)
+            # Counted before: of rows that are published nothing may come between that and the count.
+            number = int(self._spark.rows(judged.count(ids))[0][0])
             if self._try_to_load(staged, base, ids, absent, attempt > retries, found.loaded):
                 # Another replay that begins right now removes their letters as well.
-                found.loaded += int(self._spark.rows(judged.count(ids))[0][0])
+                found.loaded += number
                 self._loaded.update(ids)
                 self._remove(ids)
                 self._note_left(judged, left, found)

@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtBaseException, DbtRuntimeError
 from dbt.adapters.sparkevolve.cancellation import Cancellation
 from dbt.adapters.sparkevolve.credentials import SparkEvolveCredentials
 from dbt.adapters.sparkevolve.errors import SettingError, StatementError
+from dbt.adapters.sparkevolve.interrupts import INTERRUPTS
 from dbt.adapters.sparkevolve.messages import is_type_unreturnable, server_message, short_message
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.session import SESSIONS
@@ -198,14 +199,15 @@ class SparkEvolveConnectionManager(SparkConnectionManager):
             connection.handle = _session_handle(credentials, connection.name or "connection", cancellation)
             connection.state = ConnectionState.OPEN
             return connection
-        opened = cls.retry_connection(
-            connection,
-            connect=lambda: open_thrift(credentials, cancellation),
-            logger=logger,
-            retryable_exceptions=[Exception] if credentials.retry_all else [OSError],
-            retry_limit=credentials.connect_retries,
-            retry_timeout=min(credentials.connect_timeout, LONGEST_PAUSE_SECONDS),
-        )
+        with INTERRUPTS.admitted():
+            opened = cls.retry_connection(
+                connection,
+                connect=lambda: open_thrift(credentials, cancellation),
+                logger=logger,
+                retryable_exceptions=[Exception] if credentials.retry_all else [OSError],
+                retry_limit=credentials.connect_retries,
+                retry_timeout=min(credentials.connect_timeout, LONGEST_PAUSE_SECONDS),
+            )
         _check_server(opened.handle, credentials)
         return opened
 

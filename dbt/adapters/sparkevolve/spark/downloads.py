@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from dbt.adapters.events.logging import AdapterLogger
 
+from dbt.adapters.sparkevolve.interrupts import INTERRUPTS
 from dbt.adapters.sparkevolve.redaction import clean
 from dbt.adapters.sparkevolve.spark.jars import jar_folders
 from dbt.adapters.sparkevolve.spark.java import user_home
@@ -75,7 +76,8 @@ def _lock(file: IO[bytes]) -> bool:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             logger.info("Another process is downloading Spark's jars: waiting for it")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            with INTERRUPTS.admitted():
+                fcntl.flock(file, fcntl.LOCK_EX)
     except OSError as exc:
         # Such as a file system without locks.
         logger.debug(f"Jars are downloaded without a lock: {exc}")

@@ -12,6 +12,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.sparkevolve.errors import ProfileError, SparkStartError, UnsupportedVersionError
 from dbt.adapters.sparkevolve.iceberg import embedded
 from dbt.adapters.sparkevolve.iceberg.catalog_settings import CatalogSettings
+from dbt.adapters.sparkevolve.interrupts import INTERRUPTS
 from dbt.adapters.sparkevolve.redaction import safe
 from dbt.adapters.sparkevolve.spark.downloads import PACKAGES, Downloads, one_at_a_time
 from dbt.adapters.sparkevolve.spark.jars import iceberg_runtime, iceberg_version, note_resolved
@@ -235,7 +236,8 @@ def _start(config: Mapping[str, str], started_with: _StartedWith, starting: str)
         builder = SparkSession.builder
         for key, value in config.items():
             builder = builder.config(key, value)
-        session = builder.getOrCreate()
+        with INTERRUPTS.deferred():
+            session = builder.getOrCreate()
         started_with.note(config, _own_defaults(session))
         return session
     # Another session of ours, or one that the program had before dbt was called in it.
@@ -280,7 +282,9 @@ def _launch(config: Mapping[str, str]) -> None:
             output.begin()
             popen |= output.popen
         try:
-            gateway = launch_gateway(popen_kwargs=popen)  # type: ignore[no-untyped-call]
+            # It may be downloading jars, and nothing has begun.
+            with INTERRUPTS.admitted():
+                gateway = launch_gateway(popen_kwargs=popen)  # type: ignore[no-untyped-call]
         except PySparkRuntimeError as exc:
             if output is None:
                 raise
@@ -288,7 +292,9 @@ def _launch(config: Mapping[str, str]) -> None:
             raise SparkStartError(output.last_words()) from safe(exc)
         if output is not None:
             output.started()
-    context = SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
+    # It leaves a handler of Ctrl-C, which would ask Java something while an answer is awaited.
+    with INTERRUPTS.deferred():
+        context = SparkContext(conf=SparkConf().setAll(list(config.items())), gateway=gateway)
     if PACKAGES in config:
         ivy_home = Path(config.get("spark.jars.ivy") or user_home())
         note_resolved(context.getConf().get("spark.jars", ""), config, ivy_home)

@@ -1,5 +1,6 @@
 """What an exception out of PySpark means, and whether Spark's process has ended."""
 
+import subprocess
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -7,6 +8,7 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import SessionEndedError, StatementError
 from dbt.adapters.sparkevolve.iceberg.newer_format import conflict
+from dbt.adapters.sparkevolve.interrupts import INTERRUPTS
 from dbt.adapters.sparkevolve.messages import (
     is_commit_unknown,
     is_conflict_in_spark,
@@ -16,6 +18,8 @@ from dbt.adapters.sparkevolve.messages import (
 )
 from dbt.adapters.sparkevolve.redaction import safe
 
+# A process that is killed closes its connections first.
+ENDS_WITHIN_SECONDS = 5
 # Java lets an exception be its own cause.
 _MOST_CAUSES = 20
 
@@ -23,9 +27,14 @@ _MOST_CAUSES = 20
 def translated(exc: Exception, sql: str = "") -> DbtRuntimeError:
     """Return what dbt shows of an exception that came out of PySpark."""
     message, cause = _answer(exc)
-    if _has_ended(message, cause):
-        return SessionEndedError(sql, short_message(message) or type(cause).__name__)
     said = short_message(message) or type(cause).__name__
+    if is_spark_stopped(message):
+        return SessionEndedError(sql, said, is_stopped=True)
+    if _is_unanswered(message, cause):
+        if not _runs():
+            return SessionEndedError(sql, said)
+        text = f"Spark's Java still runs, and has not answered: what has become of this is not known ({said})"
+        return StatementError(text, sql, is_fate_unknown=True)
     # The short text has no longer the name of Iceberg's exception.
     return StatementError(said, sql, is_fate_unknown=is_commit_unknown(message))
 
@@ -42,11 +51,12 @@ def commit_error(exc: Exception) -> Exception:
 def alive() -> Generator[None, None, None]:
     """Say of calls of Java, other than statements, that Spark has ended if that is why they fail."""
     try:
-        yield
+        with INTERRUPTS.deferred():
+            yield
     except Exception as exc:
         message, cause = _answer(exc)
-        if _has_ended(message, cause):
-            raise SessionEndedError("", short_message(message) or type(cause).__name__) from safe(exc)
+        if is_spark_stopped(message) or _is_unanswered(message, cause):
+            raise translated(exc) from safe(exc)
         raise
 
 
@@ -58,13 +68,30 @@ def _answer(exc: Exception) -> tuple[str, Exception]:
         return str(unanswered), unanswered
 
 
-def _has_ended(message: str, exc: Exception) -> bool:
-    """Tell whether an exception means that Spark's process has ended, or is about to."""
+def _is_unanswered(message: str, exc: Exception) -> bool:
+    """Tell whether an exception means that nothing came back from Spark's process."""
     from py4j.protocol import Py4JError, Py4JNetworkError
 
-    if isinstance(exc, (ConnectionError, Py4JNetworkError)) or is_spark_stopped(message):
+    if isinstance(exc, (ConnectionError, Py4JNetworkError)):
         return True
     return type(exc) is Py4JError and is_without_answer(message)
+
+
+def _runs() -> bool:
+    """Tell whether Spark's process is certainly there.
+
+    What a program does on a signal may have cut off the wait for an answer.
+    """
+    from pyspark import SparkContext
+
+    process = vars(SparkContext._gateway).get("proc") if SparkContext._gateway is not None else None
+    if process is None:
+        return False
+    try:
+        process.wait(ENDS_WITHIN_SECONDS)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _message_of(exc: Exception) -> str:

@@ -73,6 +73,11 @@ class SessionHandle(SparkConnectionWrapper):
     @contextmanager
     def _watched(self) -> Generator[None, None, None]:
         running = self._running
+        with self._cancellation.of_statement(running.cancel), self._translated(running):
+            yield
+
+    @contextmanager
+    def _translated(self, running: "_Running") -> Generator[None, None, None]:
         running.is_under_way = True
         try:
             if self._cancellation.is_cancelled:
@@ -81,7 +86,7 @@ class SessionHandle(SparkConnectionWrapper):
             with PROGRESS.watched(running.tasks):
                 yield
         except KeyboardInterrupt:
-            # Of dbt's main thread, while a hook or an operation of the project runs.
+            # The second one of dbt's main thread, or one that a program has let through.
             running.cancel()
             raise
         except Exception as exc:

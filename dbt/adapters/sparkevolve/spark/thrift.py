@@ -71,6 +71,11 @@ class ThriftHandle(PyhiveConnectionWrapper):
             ConnectionLostError: the connection broke; the statement's fate is unknown.
             RunCancelledError: the run was cancelled.
         """
+        self._cancellation.check_statement(sql)
+        with self._cancellation.of_statement(self.cancel):
+            self._execute(sql, bindings)
+
+    def _execute(self, sql: str, bindings: Sequence[Any] | None) -> None:
         from pyhive import hive
         from TCLIService.ttypes import TOperationState
 
@@ -80,7 +85,6 @@ class ThriftHandle(PyhiveConnectionWrapper):
             TOperationState.PENDING_STATE,
             TOperationState.RUNNING_STATE,
         )
-        self._cancellation.check_statement(sql)
         self._stop.clear()
         cursor = self._cursor if self._cursor is not None else self.handle.cursor()
         ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
@@ -187,6 +191,10 @@ class ThriftHandle(PyhiveConnectionWrapper):
         return rows[0] if rows else None
 
     def _fetch(self, fetch: Callable[[Any], list[Any]]) -> list[Any]:
+        with self._cancellation.of_statement(self.cancel):
+            return self._fetched(fetch)
+
+    def _fetched(self, fetch: Callable[[Any], list[Any]]) -> list[Any]:
         ends_at = None if self.query_timeout is None else time.monotonic() + self.query_timeout
         try:
             with self._until(ends_at):
