@@ -188,13 +188,13 @@ def test_what_came_back_is_told_as_restored() -> None:
 
 def test_the_names_that_fields_have_had() -> None:
     first, second = at(0, f(1, "A", INT), f(2, "s", struct(3, x=INT))), at(1, f(1, "b", INT))
-    past = past_of([first, second])
+    past = past_of([first, second], 3)
     assert past.may_have_been(1, "a")
     assert past.may_have_been(1, "B")
     assert past.may_have_been(3, "X")
     assert not past.may_have_been(2, "x")
     assert past.is_complete
-    assert past_of([second]).may_have_been(1, "whatever it was")
+    assert past_of([second], 3).may_have_been(1, "whatever it was")
 
 
 @pytest.mark.parametrize(

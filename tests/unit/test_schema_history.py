@@ -12,6 +12,7 @@ from pyiceberg.table.metadata import TableMetadata
 
 from dbt.adapters.sparkevolve.evolution.history import EarlierMeaning
 from dbt.adapters.sparkevolve.evolution.record import PREFIX, REPLACED, fingerprint
+from dbt.adapters.sparkevolve.iceberg.facts import table_facts
 from dbt.adapters.sparkevolve.iceberg.schema_history import (
     names_over_time,
     schema_history,
@@ -401,3 +402,34 @@ def test_a_removed_schema_leaves_no_gap_where_an_older_one_has_come_back(
     # Of a time when files are missing, nobody knows.
     file_of(table, 3).unlink()
     assert names_over_time(recorded).complete_ms == 50_000
+
+
+def test_a_removed_schema_whose_id_another_one_has_is_told_by_its_field(
+    other: Catalog, make_table: MakeTable
+) -> None:
+    """Nothing else tells of it: what the one before it lacks was dropped, its metadata file is gone."""
+    make_table(columns("id int"), [{"id": 1}])
+
+    def change(*names: str) -> None:
+        with other.load_table("db.t").update_schema(allow_incompatible_changes=True) as update:
+            for name in names:
+                update.add_column(name, columns("x int").fields[0].field_type)
+            if not names:
+                update.delete_column("w")
+
+    change("w")
+    change()
+    # Made at 10 s, a row at 20 s, with `w` of field 2 at 30 s, without it at 40 s, with `w` of field 3 at 50 s.
+    table = other.load_table("db.t")
+    change("w")
+    again = other.load_table("db.t")
+    (first, _, third) = again.metadata.schemas
+    reused = Schema(*third.fields, schema_id=1)
+    table = at_times(changed(again, schemas=[first, reused], current_schema_id=1))
+    file_of(table, 2).unlink()
+    assert names_over_time(table).complete_ms == 40_000
+    whole = changed(table, schemas=[first, reused.model_copy(update={"schema_id": 2}), again.metadata.schemas[1]])
+    assert names_over_time(changed(whole, current_schema_id=2)).complete_ms == 0
+    past = table_facts(table).past
+    assert past.may_have_been(3, "whatever it was")
+    assert not table_facts(again).past.may_have_been(3, "whatever it was")

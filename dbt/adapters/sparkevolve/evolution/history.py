@@ -356,14 +356,38 @@ def _id_at(schema: Schema, place: Path) -> int | None:
     return None if found is None else found[1].field_id
 
 
-def past_of(schemas: Collection[Schema]) -> Past:
-    """Return what a table's schemas tell of the names that its fields have had."""
+def past_of(schemas: Collection[Schema], last_column_id: int) -> Past:
+    """Return what a table's schemas tell of the names that its fields have had.
+
+    Args:
+        schemas: all that the table knows.
+        last_column_id: the highest id that it has given to a field.
+    """
     found: dict[int, set[str]] = {}
     for schema in schemas:
         for field_id, (path, _) in _fields(schema):
             found.setdefault(field_id, set()).add(fold(path[-1]))
     ids = {schema.schema_id for schema in schemas}
-    return Past({n: frozenset(names) for n, names in found.items()}, len(ids) == max(ids, default=-1) + 1)
+    is_complete = len(ids) == max(ids) + 1 and not lacks_fields(schemas, 0, last_column_id)
+    return Past({n: frozenset(names) for n, names in found.items()}, is_complete)
+
+
+def lacks_fields(schemas: Iterable[Schema], since_schema_id: int, last_column_id: int) -> bool:
+    """Tell whether a table has had a field since a schema that none of those which it knows has.
+
+    So one was removed. The ids of schemas do not always tell: where an older one had become the current one
+    again, the next new one gets the id of the one that was removed. A field's id is given once, and they are
+    given one after the other.
+
+    Args:
+        schemas: all that the table knows.
+        since_schema_id: the id of one of them.
+        last_column_id: the highest id that the table has given to a field.
+    """
+    by_id = {schema.schema_id: {field_id for field_id, _ in _fields(schema)} for schema in schemas}
+    first = max(by_id[since_schema_id], default=0)
+    known = set().union(*by_id.values())
+    return any(field_id not in known for field_id in range(first + 1, last_column_id + 1))
 
 
 def _fields(schema: Schema) -> Iterable[tuple[int, tuple[Path, NestedField]]]:

@@ -34,7 +34,7 @@ def table_facts(table: Table) -> TableFacts:
         ),
         partition_by=partitions(table),
         properties=table.properties,
-        past=past_of(metadata.schemas),
+        past=past_of(metadata.schemas, metadata.last_column_id),
         taken_names=_taken_names(table),
         looked_at=record.looked_at(table.properties, metadata.current_schema_id),
     )

@@ -17,6 +17,7 @@ from dbt.adapters.sparkevolve.evolution.history import (
     default_text,
     earlier_meanings,
     former_names,
+    lacks_fields,
     removed_before,
     schema_changes,
 )
@@ -214,7 +215,8 @@ def _complete_since(table: Table, sightings: "list[_Sighting]", seen: Mapping[in
     """Return since when all schemas of a table are known, in milliseconds since the epoch; 0 for always.
 
     A schema that was removed leaves a gap among the ids, unless an older one was the current one again by
-    then, since that has its old id.
+    then, since that has its old id. What it has left else tells of it then: a metadata file, its record, or
+    the ids of fields.
     """
     metadata = table.metadata
     ids = {schema.schema_id for schema in metadata.schemas}
@@ -223,9 +225,9 @@ def _complete_since(table: Table, sightings: "list[_Sighting]", seen: Mapping[in
         oldest -= 1
     complete_ms = seen.get(oldest, metadata.last_updated_ms) if oldest else 0
     recorded = record.read(metadata.properties).keys() - ids
-    last_id = max(schema.highest_field_id for schema in metadata.schemas)
     after = max((n + 1 for n, s in enumerate(sightings) if s.schema_id == _REMOVED), default=0)
-    if after or (not oldest and (recorded or last_id < metadata.last_column_id)):
+    lacks = lacks_fields(metadata.schemas, oldest, metadata.last_column_id)
+    if after or lacks or any(schema_id > oldest for schema_id in recorded):
         # While files are missing, any of those may have been the current one.
         after = max(after, max(n for n, s in enumerate(sightings) if not s.follows))
         complete_ms = max(complete_ms, sightings[after].at_ms)
