@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform
 from pyiceberg.types import IntegerType
 
+from dbt.adapters.sparkevolve.evolution.policy import TableFacts
 from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.facts import table_facts
@@ -223,6 +224,25 @@ def test_the_window_of_a_microbatch_has_the_type_of_the_table_or_of_the_new_colu
     window = between(name, "timestamp_ntz", datetime(2024, 1, 1), datetime(2024, 1, 2), open_end=True)
     assert load.statements[0] == delete_where(load.written, [window])
     assert load.warnings("", {}) == ([new_key("TS")] if new else [])
+
+
+@pytest.mark.parametrize(("strategy", "replaced"), [("merge", "matches"), ("full_refresh", None)])
+def test_older_rows_may_have_the_default_of_a_new_key(
+    loads: Loads, monkeypatch: pytest.MonkeyPatch, strategy: str, replaced: str | None
+) -> None:
+    """They match the batch by it, and do not stay."""
+    monkeypatch.setattr(TableFacts, "stores_defaults", True)
+    loads.table("id int", {"id": 1})
+    row = {"id": 1, "Kind": "old"}
+    defaults = {"kind": "'old'"}
+    load = loads.load(
+        "id int, Kind string", row, strategy=strategy, unique_key=["id", "kind"], defaults=defaults
+    )
+    expected = (
+        f"{TARGET}: the unique_key column `Kind` is new. It is 'old', its default, in all older rows: "
+        "the batch replaces those that it matches by that."
+    )
+    assert load.warnings("", {}) == ([expected] if replaced else [])
 
 
 @pytest.mark.parametrize(

@@ -419,16 +419,17 @@ def test_a_removed_schema_whose_id_another_one_has_is_told_by_its_field(
 
     change("w")
     change()
-    # Made at 10 s, a row at 20 s, with `w` of field 2 at 30 s, without it at 40 s, with `w` of field 3 at 50 s.
-    table = other.load_table("db.t")
     change("w")
+    # Made at 10 s, a row at 20 s, `w` of field 2 at 30 s, without it at 40 s, and `w` of field 3 at 50 s.
     again = other.load_table("db.t")
     (first, _, third) = again.metadata.schemas
     reused = Schema(*third.fields, schema_id=1)
     table = at_times(changed(again, schemas=[first, reused], current_schema_id=1))
     file_of(table, 2).unlink()
     assert names_over_time(table).complete_ms == 40_000
-    whole = changed(table, schemas=[first, reused.model_copy(update={"schema_id": 2}), again.metadata.schemas[1]])
+    whole = changed(
+        table, schemas=[first, reused.model_copy(update={"schema_id": 2}), again.metadata.schemas[1]]
+    )
     assert names_over_time(changed(whole, current_schema_id=2)).complete_ms == 0
     past = table_facts(table).past
     assert past.may_have_been(3, "whatever it was")

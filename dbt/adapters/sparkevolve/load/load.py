@@ -10,6 +10,7 @@ from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution import names, record
 from dbt.adapters.sparkevolve.evolution.changes import AddColumn, AddField, RemoveDefault, RenameField
+from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
 from dbt.adapters.sparkevolve.evolution.partitions import PartitionValue
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import Condition
@@ -120,9 +121,14 @@ class Load:
             found += replaced_warnings(self.plan, unique_id, graph, replaces_all_rows=replaces_all)
         setting = self.settings.replacing[1]
         found += [
-            f"the {setting} column {names.quote(name)} is new. It is NULL in all older rows, so they do not "
-            "match the batch and stay."
-            for name in self._new_keys
+            f"the {setting} column {names.quote(name)} is new. "
+            + (
+                "It is NULL in all older rows, so they do not match the batch and stay."
+                if default is None
+                else f"It is {default}, its default, in all older rows: the batch replaces those that it "
+                "matches by that."
+            )
+            for name, default in self._new_keys
             if not replaces_all
         ]
         found += [
@@ -234,9 +240,10 @@ class Load:
         return "; ".join(parts)
 
     @property
-    def _new_keys(self) -> list[str]:
-        """The key columns that were added in this run."""
-        return [name for name in self.plan.unique_key if name in self.plan.added]
+    def _new_keys(self) -> list[tuple[str, DefaultValue | None]]:
+        """The key columns that were added in this run, with what older rows have in them; None for NULL."""
+        added = {c.path[0]: c.default for c in self.plan.changes if isinstance(c, AddColumn)}
+        return [(name, added[name]) for name in self.plan.unique_key if name in added]
 
     @property
     def _new_in_limits(self) -> list[tuple[str, names.Path]]:
