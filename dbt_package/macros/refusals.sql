@@ -323,6 +323,27 @@
 {% endmacro %}
 
 
+{# Fields that are to change their names around, which no order of renames does. `aside` is a free name, which the first of
+   them can have meanwhile; `after` names the structs in which they are, once these are renamed themselves. #}
+{% macro refuse_rename_circle(renames, aside, after) %}
+  {% set wants, settings, last = [], [], renames[0].name %}
+  {% for rename in renames %}
+    {% do wants.append(rename.path.text ~ ' to become ' ~ sparkevolve.quote(rename.name)) %}
+    {% do settings.append(
+      sparkevolve.config_path(rename.path.names) ~ ': ' ~ sparkevolve.config_name(aside if loop.first else rename.name)
+    ) %}
+  {% endfor %}
+  {% set returned, former = sparkevolve.path_of(after + [aside]).text, sparkevolve.path_of(after + [last]).text %}
+  {% do return(
+    '`column_renames` wants ' ~ wants[:-1] | join(', ') ~ ' and ' ~ wants[-1] ~ ', and names cannot change places in one run. '
+    ~ 'It takes two. For the first, put `column_renames: {' ~ settings | join(', ') ~ '}` in the place of these, and let the '
+    ~ 'model return ' ~ returned ~ ' instead of ' ~ former ~ '. For the second, put `column_renames: {'
+    ~ sparkevolve.config_path(after + [aside]) ~ ': ' ~ sparkevolve.config_name(last) ~ '}` there, and let it return '
+    ~ former ~ ' again. If they have changed places before, take these renames out of the configuration.'
+  ) %}
+{% endmacro %}
+
+
 {% macro refuse_rename_old_returned(old, new) %}
   {% do return(
     '`column_renames` wants ' ~ old.text ~ ' to become ' ~ sparkevolve.quote(new) ~ ', and the model still returns the '

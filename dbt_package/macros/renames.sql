@@ -109,7 +109,7 @@
    A model may go on returning the old name if what it returns cannot be stored there: then that is a new column, and the
    old one is retired under the new name. Which names a field had before is not known here: it may have had any. #}
 {% macro resolve_renames(table, batch, renames, widens) %}
-  {% set run = {'wanted': {}, 'arrivals': [], 'widens': widens, 'asked': []} %}
+  {% set run = {'wanted': {}, 'arrivals': [], 'widens': widens} %}
   {% set refusals, places, renamed, new_of = [], {}, {}, {} %}
   {% for old_path, new_name in renames.items() %}
     {% set name = sparkevolve.unquote(new_name) %}
@@ -129,7 +129,7 @@
         {% set taken = located.siblings.get(name | lower, old) %}
         {% do run.wanted.update({old.id: {
           'path': path, 'old': old, 'name': name, 'taken': none if taken.id == old.id else taken, 'returned': none,
-          'returns_new': false, 'returns_here': false
+          'returns_new': false, 'returns_here': false, 'siblings': located.siblings, 'beside': [], 'after': []
         }}) %}
       {% endif %}
     {% endif %}
@@ -143,14 +143,19 @@
     {% set returned_here = sparkevolve.siblings_at(batch, rename.path.names).values() | map(attribute='name') | list %}
     {% do rename.update({
       'returns_new': sparkevolve.returned_as(batch, rename, rename.name, new_of) is not none,
-      'returns_here': rename.name in returned_here
+      'returns_here': rename.name in returned_here,
+      'after': sparkevolve.parents_after(rename.path, new_of)
     }) %}
+    {% for parent in [rename.after, rename.path.names[:-1]] %}
+      {% do rename.beside.extend(sparkevolve.siblings_at(batch, parent + [rename.name])) %}
+    {% endfor %}
   {% endfor %}
   {% set found = {} %}
   {% for id, rename in run.wanted.items() %}
     {% set outcome = sparkevolve.rename_outcome(run, id) %}
     {% if outcome is string %}
-      {% do refusals.append(outcome) %}
+      {# One that waits for another has the reason of that. #}
+      {% do refusals.append(outcome) if outcome not in refusals %}
     {% elif outcome %}
       {% do found.update({id: rename.name}) %}
     {% endif %}
@@ -165,11 +170,7 @@
   {% if rename.old.name | lower == rename.name | lower %}
     {% do return(none) %}
   {% endif %}
-  {% set before, after = rename.path.names[:-1], [] %}
-  {% for level in before %}
-    {% do after.append(new_of.get(sparkevolve.path_of(before[:loop.index]).text, level)) %}
-  {% endfor %}
-  {% for parent in [after, before] %}
+  {% for parent in [sparkevolve.parents_after(rename.path, new_of), rename.path.names[:-1]] %}
     {% set siblings = sparkevolve.siblings_at(batch, parent + [name]) %}
     {% if siblings %}
       {% do return(siblings.get(name | lower)) %}
@@ -179,25 +180,41 @@
 {% endmacro %}
 
 
+{# What a field is in, once that is renamed. #}
+{% macro parents_after(path, new_of) %}
+  {% set before, after = path.names[:-1], [] %}
+  {% for level in before %}
+    {% do after.append(new_of.get(sparkevolve.path_of(before[:loop.index]).text, level)) %}
+  {% endfor %}
+  {% do return(after) %}
+{% endmacro %}
+
+
 {# Whether a rename is to be made, false if it was made before; or why it cannot be. Renames of one run are made all at
    once, so one may make room for another. #}
 {% macro rename_outcome(run, id) %}
   {% set rename = run.wanted[id] %}
   {% set replaces = rename.returned is not none
     and not sparkevolve.can_take(rename.old.type, rename.returned.type, run.widens) %}
-  {% if sparkevolve.was_made_inside(run, rename) %}
+  {% set circle = sparkevolve.rename_circle(run, id) %}
+  {% if circle %}
+    {% do return(sparkevolve.refused_circle(run, circle)) %}
+  {% elif sparkevolve.was_made_inside(run, rename) %}
     {% do return(false) %}
   {% endif %}
-  {% if rename.taken is none or sparkevolve.makes_way(run, id, rename.taken.id) %}
+  {# Whether the field that has the name leaves it. #}
+  {% set is_moved = rename.taken is not none and rename.taken.id in run.wanted %}
+  {% set makes_way = is_moved and sparkevolve.rename_outcome(run, rename.taken.id) %}
+  {% if makes_way is string %}
+    {% do return(makes_way) %}
+  {% elif rename.taken is none or makes_way %}
     {% if rename.returned is none or replaces %}
       {% do return(true) %}
     {% elif rename.taken is not none %}
       {% do return(false) %}
     {% endif %}
     {% do return(sparkevolve.refuse_rename_old_returned(rename.path, rename.name)) %}
-  {# No run has made an exchange of names. #}
-  {% elif not sparkevolve.is_in_circle(run, rename)
-        and (rename.returned is not none or not rename.returns_new or sparkevolve.was_moved_here(run, rename)) %}
+  {% elif rename.returned is not none or not rename.returns_new or sparkevolve.was_moved_here(run, rename) %}
     {# Without either name there is nothing to be mistaken about: both are padded. #}
     {% do return(false) %}
   {% endif %}
@@ -228,32 +245,32 @@
 {% endmacro %}
 
 
-{# Whether another field leaves its name to this one; in a circle none can begin. #}
-{% macro makes_way(run, id, other_id) %}
-  {% if other_id not in run.wanted %}
-    {% do return(false) %}
-  {% endif %}
-  {% set asked = run.asked + [id] %}
-  {% if other_id in asked %}
-    {% do return(false) %}
-  {% endif %}
-  {% set outcome = sparkevolve.rename_outcome(dict(run, asked=asked), other_id) %}
-  {% do return(outcome is not string and outcome) %}
+{# The fields of which each is to get the name of the next, and the last that of the first: none of these can begin. Empty if
+   this one is in no such circle. #}
+{% macro rename_circle(run, id) %}
+  {% set found = [id] %}
+  {% for _ in run.wanted %}
+    {% set taken = run.wanted[found[-1]].taken %}
+    {% if taken is none or taken.id not in run.wanted %}
+      {% do return([]) %}
+    {% elif taken.id in found %}
+      {% do return(found if taken.id == id else []) %}
+    {% endif %}
+    {% do found.append(taken.id) %}
+  {% endfor %}
 {% endmacro %}
 
 
-{# Whether fields are to exchange their names, as `a` and `b` by `a: b` and `b: a`. #}
-{% macro is_in_circle(run, rename) %}
-  {% set at = namespace(taken=rename.taken) %}
-  {% for _ in run.wanted %}
-    {% if at.taken is not none and at.taken.id in run.wanted %}
-      {% if at.taken.id == rename.old.id %}
-        {% do return(true) %}
-      {% endif %}
-      {% set at.taken = run.wanted[at.taken.id].taken %}
-    {% endif %}
+{# The refusal of a circle, the same for each of its fields. #}
+{% macro refused_circle(run, circle) %}
+  {% set begin = circle.index((run.wanted | select('in', circle) | list)[0]) %}
+  {% set renames = [] %}
+  {% for id in circle[begin:] + circle[:begin] %}
+    {% do renames.append(run.wanted[id]) %}
   {% endfor %}
-  {% do return(false) %}
+  {% set first = renames[0] %}
+  {% set aside = sparkevolve.free_name(first.name ~ '_new', first.siblings.keys() | list + first.beside) %}
+  {% do return(sparkevolve.refuse_rename_circle(renames, aside, first.after)) %}
 {% endmacro %}
 
 

@@ -357,9 +357,8 @@ def test_columns_do_not_exchange_their_names(circle: dict[str, str], batch: str)
     plan = PURE.plan_evolution(
         as_macros_see(table.fields), as_macros_see(loaded.fields), as_mapping(policy, table)
     )
-    assert [text.split(", ")[1].split(".")[0] for text in plan["refusals"]] == (
-        ["and the table has both"] * len(circle)
-    )
+    (refusal,) = plan["refusals"]
+    assert ", and names cannot change places in one run. It takes two." in refusal
 
 
 @pytest.mark.parametrize("new", ["z", "Y"])

@@ -1,6 +1,9 @@
 """Columns that a model renames with `column_renames`."""
 
+import re
+
 import pytest
+import yaml
 
 from tests.functional.harness import Scenario
 
@@ -36,3 +39,23 @@ def test_a_rename_is_refused_where_both_exist_or_the_old_name_is_returned(scenar
         in run.message
     )
     assert scenario.state() == before
+
+
+def test_names_are_swapped_in_two_runs_as_the_refusal_says(scenario: Scenario) -> None:
+    scenario.model("select 1 as id, 'a' as old, 'b' as new, named_struct('x', 1, 'y', 2) as s")
+    scenario.run()
+    ids = scenario.field_ids()
+    sql = "select 2 as id, 'B' as old, 'A' as {new}, named_struct('{y}', 10, 'x', 20) as s"
+    renames = {"old": "new", "new": "old", "s.x": "y", "s.y": "x"}
+    scenario.model(sql.format(new="new", y="y"), column_renames=renames)
+    said = re.findall(r"put `column_renames: (.*?)` (?:in|there)", scenario.fail().message)
+    of_columns, of_fields = said[:2], said[2:]
+    first, second = (
+        {**yaml.safe_load(a), **yaml.safe_load(b)} for a, b in zip(of_columns, of_fields, strict=True)
+    )
+    scenario.model(sql.format(new="new_new", y="y_new"), column_renames=first)
+    scenario.run()
+    scenario.model(sql.format(new="new", y="y"), column_renames=second)
+    scenario.run()
+    assert scenario.field_ids() == {**ids, "old": ids["new"], "new": ids["old"]}
+    assert scenario.rows() == [(1, "a", "b", {"y": 1, "x": 2}), (2, "A", "B", {"y": 10, "x": 20})]

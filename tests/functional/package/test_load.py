@@ -210,6 +210,15 @@ def test_a_type_is_retired_and_another_takes_its_name(odd: Scenario) -> None:
     assert odd.types()["extra_old"] == "int"
     assert odd.types()["extra"] == "string"
     assert [(row[0], row[-2], row[-1]) for row in odd.rows()] == [(7, 1, None), (8, None, "eight")]
+    # Two names change places in two runs, as a refusal says.
+    sql = "select cast(9 as bigint) as id, 'nine' as extra_old, 9 as "
+    odd.model(f"{sql} extra", **ADDS, column_renames={"extra_old": "extra", "extra": "extra_old"})
+    said = re.findall(r"put `column_renames: (.*?)` (?:in|there)", odd.fail().message)
+    for renames, name in zip(map(yaml.safe_load, said), ("extra_new", "extra"), strict=True):
+        odd.model(f"{sql} {name}", **ADDS, column_renames=renames)
+        odd.run()
+    assert (odd.types()["extra"], odd.types()["extra_old"]) == ("int", "string")
+    assert [row[-2:] for row in odd.rows()] == [(1, None), (None, "eight"), (9, "nine")]
 
 
 def test_what_finds_rows_is_not_replaced(package_factory: Callable[..., Scenario]) -> None:

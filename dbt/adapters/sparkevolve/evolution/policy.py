@@ -52,11 +52,7 @@ class Past:
 
     def may_have_been(self, field_id: int, name: str) -> bool:
         """Tell whether a field may have had a name before."""
-        return not self.is_complete or self.has_been(field_id, name)
-
-    def has_been(self, field_id: int, name: str) -> bool:
-        """Tell whether a field is known to have had a name before."""
-        return fold(name) in self.names.get(field_id, ())
+        return not self.is_complete or fold(name) in self.names.get(field_id, ())
 
 
 @dataclass(frozen=True)

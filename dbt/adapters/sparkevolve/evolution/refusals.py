@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pyiceberg.types import IcebergType
 
 from dbt.adapters.sparkevolve.evolution.defaults import DefaultValue
-from dbt.adapters.sparkevolve.evolution.names import Path, path_text, quote
+from dbt.adapters.sparkevolve.evolution.names import Path, config_name, config_path, path_text, quote
 from dbt.adapters.sparkevolve.evolution.partitions import Part
 from dbt.adapters.sparkevolve.evolution.paths import Holder, Obstacle
 from dbt.adapters.sparkevolve.evolution.types import has_map, may_be_cast, type_text
@@ -499,6 +499,30 @@ def rename_twice(old: Path, new: str, other: Path, other_new: str) -> Refusal:
         reason=f"`column_renames` wants {path_text(old)} to become {quote(new)}, and {path_text(other)} to "
         f"become {quote(other_new)}.",
         remedy="Leave one of the two in the configuration.",
+    )
+
+
+def rename_circle(renames: Sequence[tuple[Path, str]], aside: str, after: Path) -> Refusal:
+    """Fields that are to change their names around, which no order of renames does.
+
+    Args:
+        renames: where each field is, and the name that it is to get, which is that of the next.
+        aside: a free name, which the first of them can have meanwhile.
+        after: where the struct is in which they are, once it is renamed itself.
+    """
+    wants = [f"{path_text(path)} to become {quote(new)}" for path, new in renames]
+    (_, last), *others = renames
+    between = [(renames[0][0], aside), *others]
+    returned, former = path_text((*after, aside)), path_text((*after, last))
+    settings = ", ".join(f"{config_path(path)}: {config_name(new)}" for path, new in between)
+    return Refusal(
+        columns=tuple(".".join(path) for path, _ in renames),
+        reason=f"`column_renames` wants {', '.join(wants[:-1])} and {wants[-1]}, and names cannot change "
+        "places in one run.",
+        remedy=f"It takes two. For the first, put `column_renames: {{{settings}}}` in the place of these, "
+        f"and let the model return {returned} instead of {former}. For the second, put `column_renames: "
+        f"{{{config_path((*after, aside))}: {config_name(last)}}}` there, and let it return {former} again. "
+        "If they have changed places before, take these renames out of the configuration.",
     )
 
 

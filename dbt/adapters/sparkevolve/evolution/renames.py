@@ -1,7 +1,7 @@
 """Which fields of a table a model's ``column_renames`` are about, and whether they can be renamed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
@@ -12,6 +12,7 @@ from dbt.adapters.sparkevolve.evolution.names import (
     Path,
     dotted_levels,
     fold,
+    free_name,
     name_before,
     path_text,
     quote,
@@ -39,6 +40,8 @@ class _Rename:
             by case only.
         returns_new: whether it returns the new name.
         returns_here: whether it returns that in the struct which is called now as in the path.
+        beside: the names that are returned beside it, folded, in that struct.
+        after: where the struct is, once it is renamed itself.
     """
 
     path: Path
@@ -48,6 +51,8 @@ class _Rename:
     returned: NestedField | None = None
     returns_new: bool = False
     returns_here: bool = False
+    beside: frozenset[str] = frozenset()
+    after: Path = ()
 
     @property
     def taken(self) -> NestedField | None:
@@ -113,6 +118,12 @@ def resolve_renames(
                 else None,
                 returns_new=_returned(batch, r, r.name, new_of, fields) is not None,
                 returns_here=any(f.name == r.name for f in _siblings_at(batch, r.path, fields).values()),
+                beside=frozenset(
+                    name
+                    for parent in (_after(r.path, new_of), r.path[:-1])
+                    for name in _siblings_at(batch, (*parent, r.name), fields)
+                ),
+                after=_after(r.path, new_of),
             )
             for r in found
         },
@@ -121,7 +132,8 @@ def resolve_renames(
         widens,
     )
     outcomes = {r.old.field_id: decided.outcome(r.old.field_id) for r in found}
-    problems += [outcome for outcome in outcomes.values() if isinstance(outcome, Refusal)]
+    # One that waits for another has the reason of that.
+    problems += dict.fromkeys(outcome for outcome in outcomes.values() if isinstance(outcome, Refusal))
     return {r.old.field_id: r.name for r in found if outcomes[r.old.field_id] is True}, tuple(problems)
 
 
@@ -220,13 +232,16 @@ def _returned(
     """Return what a model returns under a name beside the field, whatever the struct around it is called."""
     if fold(rename.old.name) == fold(rename.name):
         return None
-    path = rename.path
-    after = tuple(new_of.get(path[: i + 1], name) for i, name in enumerate(path[:-1]))
-    for parent in (after, path[:-1]):
+    for parent in (_after(rename.path, new_of), rename.path[:-1]):
         siblings = _siblings_at(batch, (*parent, name), fields)
         if siblings:
             return siblings.get(fold(name))
     return None
+
+
+def _after(path: Path, new_of: Mapping[Path, str]) -> Path:
+    """Return where what a field is in will be, once that is renamed."""
+    return tuple(new_of.get(path[: i + 1], name) for i, name in enumerate(path[:-1]))
 
 
 @dataclass
@@ -237,7 +252,6 @@ class _Decision:
     past: Past
     arrivals: set[tuple[Path, str]]
     widens: bool
-    _asked: set[int] = field(default_factory=set)
 
     def outcome(self, field_id: int) -> bool | Refusal:
         """Return whether a rename is to be made, false if it was made before; or why it cannot be."""
@@ -246,19 +260,22 @@ class _Decision:
         replaces = returned is not None and not can_take(
             rename.old.field_type, returned.field_type, widens=self.widens
         )
+        circle = self._circle(field_id)
+        if circle:
+            return self._refused_circle(circle)
         if self._was_made_inside(rename):
             return False
-        if taken is None or self._makes_way(field_id, taken.field_id):
+        # Whether the field that has the name leaves it.
+        makes_way = taken is not None and taken.field_id in self.renames and self.outcome(taken.field_id)
+        if isinstance(makes_way, Refusal):
+            return makes_way
+        if taken is None or makes_way:
             if returned is None or replaces:
                 return True
             if taken is not None and self.past.may_have_been(taken.field_id, rename.old.name):
                 return False
             return refusals.rename_old_returned(path, name)
-        if self._is_in_circle(rename):
-            # No run has made it, but somebody may have, by a name between.
-            was_made = self.past.has_been(taken.field_id, rename.old.name)
-        else:
-            was_made = self.past.may_have_been(taken.field_id, rename.old.name)
+        was_made = self.past.may_have_been(taken.field_id, rename.old.name)
         if was_made and (returned is not None or not rename.returns_new or self._was_moved_here(rename)):
             # Without either name there is nothing to be mistaken about: both are padded.
             return False
@@ -284,25 +301,27 @@ class _Decision:
                     return self.past.may_have_been(made.field_id, rename.old.name)
         return False
 
-    def _makes_way(self, field_id: int, other_id: int) -> bool:
-        """Tell whether another field leaves its name to this one; in a circle none can begin."""
-        if other_id not in self.renames:
-            return False
-        self._asked.add(field_id)
-        try:
-            return other_id not in self._asked and self.outcome(other_id) is True
-        finally:
-            self._asked.discard(field_id)
+    def _circle(self, field_id: int) -> list[int]:
+        """Return the fields of which each is to get the name of the next, and the last that of the first.
 
-    def _is_in_circle(self, rename: _Rename) -> bool:
-        """Tell whether fields are to exchange their names, as `a` and `b` by `a: b` and `b: a`."""
-        taken, passed = rename.taken, set[int]()
-        while taken is not None and taken.field_id in self.renames and taken.field_id not in passed:
-            if taken.field_id == rename.old.field_id:
-                return True
-            passed.add(taken.field_id)
-            taken = self.renames[taken.field_id].taken
-        return False
+        Empty if this one is in no such circle. None of these can begin.
+        """
+        found = [field_id]
+        while True:
+            taken = self.renames[found[-1]].taken
+            if taken is None or taken.field_id not in self.renames:
+                return []
+            if taken.field_id in found:
+                return found if taken.field_id == field_id else []
+            found.append(taken.field_id)
+
+    def _refused_circle(self, circle: Sequence[int]) -> Refusal:
+        """Return the refusal of a circle, the same for each of its fields."""
+        begin = circle.index(next(field_id for field_id in self.renames if field_id in circle))
+        renames = [self.renames[field_id] for field_id in (*circle[begin:], *circle[:begin])]
+        first = renames[0]
+        aside = free_name(f"{first.name}_new", {*first.siblings, *first.beside})
+        return refusals.rename_circle([(r.path, r.name) for r in renames], aside, first.after)
 
     def _was_moved_here(self, rename: _Rename) -> bool:
         """Tell whether the field has its name from another rename of the same configuration."""
