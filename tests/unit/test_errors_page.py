@@ -19,6 +19,7 @@ LEAST = 10
 
 # Functions that pass on a text which is made elsewhere.
 PASSED_ON = {
+    "backfill_checks.py:branch": "a refusal, which has a row",
     "catalog_settings.py:error": "its callers have the text",
     "catalogs.py:check_after": "a text of `lost_answers.py`, which has a row",
     "checks.py:columns_differ": "a text of the macro `sparkevolve__check_columns`",

@@ -211,21 +211,21 @@ def unreadable_text(setting: str, text: str, reason: str) -> Refusal:
     )
 
 
-def not_found_in_branch(table: str, branch: str, path: Path, setting: str, *, is_there: bool) -> Refusal:
+def not_found_in_branch(table: str, branch: str, path: Path, where: str, *, is_there: bool) -> Refusal:
     """Iceberg finds no rows in a branch of `spark.wap.branch` by a name that its columns do not have yet.
 
     Args:
         table: the rendered name of the table.
         branch: the branch.
         path: where the field is, as it is to be called.
-        setting: the model's that names it.
+        where: what names it, as the subject of a sentence.
         is_there: whether the table has it so already.
     """
     first = "" if is_there else "change the column with `ALTER TABLE`, and then "
     verb = f"{first}write to the branch, with that setting"
     return Refusal(
         columns=(".".join(path),),
-        reason=f"The model's `{setting}` names {path_text(path)}, which the rows of the branch `{branch}`, "
+        reason=f"{where} names {path_text(path)}, which the rows of the branch `{branch}`, "
         "that of `spark.wap.branch`, do not have by that name: nothing was written to it since. In such a "
         "branch Iceberg cannot look for rows by it.",
         remedy=f"{verb[0].upper()}{verb[1:]}: `INSERT INTO {table} SELECT * FROM {table} WHERE false`. Then "

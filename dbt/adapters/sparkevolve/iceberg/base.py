@@ -6,7 +6,6 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pyiceberg.schema import index_name_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -122,27 +121,6 @@ def changes_files(snapshot: Snapshot) -> bool:
     """Tell whether a commit has added or removed any file, as far as its summary says."""
     summary = snapshot.summary.additional_properties if snapshot.summary else {}
     return any(summary.get(name, "0") != "0" for name in _CHANGES)
-
-
-def is_filtered_by_its_own_columns(base: Base) -> bool:
-    """Tell whether Iceberg's Spark filters the rows that a run starts from by their snapshot's columns.
-
-    It reads a branch by the table's columns, but looks the names in a filter up in the schema of the branch's
-    snapshot, unless that is the current one of the table.
-    """
-    return base.head is not None and base.head != base.table.metadata.current_snapshot_id
-
-
-def fields_not_found(base: Base) -> set[int]:
-    """Return the ids of fields by whose names Iceberg's Spark cannot filter what a run starts from."""
-    metadata = base.table.metadata
-    snapshot = metadata.snapshot_by_id(base.head) if base.head is not None else None
-    if snapshot is None or snapshot.schema_id is None or not is_filtered_by_its_own_columns(base):
-        return set()
-    schema = metadata.schema_by_id(snapshot.schema_id)
-    known = index_name_by_id(schema) if schema is not None else None
-    now = index_name_by_id(metadata.schema())
-    return {field_id for field_id, name in now.items() if known is not None and known.get(field_id) != name}
 
 
 def is_wap_enabled(table: Table) -> bool:

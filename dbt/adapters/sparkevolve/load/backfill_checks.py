@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from dbt_common.exceptions import DbtRuntimeError
 
-from dbt.adapters.sparkevolve.errors import OperationError, may_be_of_expression
+from dbt.adapters.sparkevolve.errors import NOTHING_WRITTEN, OperationError, may_be_of_expression
 from dbt.adapters.sparkevolve.evolution.history import names_of_others
 from dbt.adapters.sparkevolve.evolution.names import fold, path_text
 from dbt.adapters.sparkevolve.evolution.policy import Condition
 from dbt.adapters.sparkevolve.evolution.table_properties import UPDATE_MODE, allows_mode
 from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql, type_text
-from dbt.adapters.sparkevolve.iceberg.base import Base, fields_not_found
+from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.iceberg.branch_names import refused_names
 from dbt.adapters.sparkevolve.iceberg.catalog import LoadedTable
 from dbt.adapters.sparkevolve.load.backfill_batch import Arguments
 from dbt.adapters.sparkevolve.load.queries import type_of_value
@@ -64,7 +65,7 @@ class BackfillChecks:
         self._analyse("value", sql.rows_query(str(self._target), f"({given.value}\n) IS NULL"))
 
     def branch(self, base: Base, field_id: int, batched_by: Sequence[int]) -> None:
-        """See whether Iceberg can look for rows in the branch that is filled, by what is younger than that.
+        """See whether Iceberg can look for rows in the branch that is filled by all that it has to.
 
         By the column itself, too, since that may have to be NULL.
 
@@ -73,19 +74,15 @@ class BackfillChecks:
             field_id: the column's id.
             batched_by: the ids of the columns that ``batch_by`` names.
         """
-        young = fields_not_found(base)
-        schema = base.table.schema()
-        named = [mention.path for mention in mentions(self._given.where)]
-        for path, f in fields_within(schema.as_struct()):
-            own = named_by_sql(schema.as_struct(), path)
-            is_looked_at = f.field_id in batched_by or (f.field_id == field_id and self._given.only_null)
-            if f.field_id in young and (is_looked_at or any(name[: len(own)] == own for name in named)):
-                raise OperationError(
-                    f"`spark.wap.branch` is `{base.ref}`, to which nothing was written since {self._target} "
-                    f"has {path_text(path)}, and in such a branch Iceberg cannot look for rows by it. Write "
-                    f"to it first, with that setting: run the model, or `INSERT INTO {self._target} SELECT * "
-                    f"FROM {self._target} WHERE false`. Nothing was written."
-                )
+        struct = base.table.schema().as_struct()
+        named = [("`where`", m.path) for m in mentions(self._given.where) if m.is_of_table]
+        for path, f in fields_within(struct):
+            if f.field_id in batched_by:
+                named.append(("`batch_by`", named_by_sql(struct, path)))
+            if f.field_id == field_id and self._given.only_null:
+                named.append(("`column`", named_by_sql(struct, path)))
+        for refusal in refused_names(base, str(self._target), named):
+            raise OperationError(f"{refusal} {NOTHING_WRITTEN[0]}")
 
     def names(self, table: LoadedTable, batched_by: Sequence[int]) -> None:
         """Warn of columns in a user's texts that older rows are without: another one had the name by then.

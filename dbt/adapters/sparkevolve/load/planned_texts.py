@@ -7,18 +7,12 @@ from dbt_common.exceptions import DbtRuntimeError
 
 from dbt.adapters.sparkevolve.errors import may_be_of_expression
 from dbt.adapters.sparkevolve.evolution import refusals
-from dbt.adapters.sparkevolve.evolution.changes import (
-    AddColumn,
-    AddField,
-    RenameField,
-    SetDoc,
-    SetProperty,
-)
+from dbt.adapters.sparkevolve.evolution.changes import SetDoc, SetProperty
 from dbt.adapters.sparkevolve.evolution.names import Path, fold, is_reserved
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
-from dbt.adapters.sparkevolve.evolution.types import fields_within, named_by_sql
-from dbt.adapters.sparkevolve.iceberg.base import Base, fields_not_found, is_filtered_by_its_own_columns
+from dbt.adapters.sparkevolve.iceberg.base import Base
+from dbt.adapters.sparkevolve.iceberg.branch_names import refused_names
 from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -95,25 +89,17 @@ def not_found_in_branch(
         plan: what is to be done for the batch.
         settings: the model's.
     """
-    keys, setting = settings.replacing
-    if settings.strategy not in REPLACING or not is_filtered_by_its_own_columns(base):
+    if settings.strategy not in REPLACING:
         return []
-    names: list[tuple[str, Path]] = [(setting, (fold(key),)) for key in keys]
-    for text in settings.limits:
-        names += [("incremental_predicates", mention.path) for mention in mentions(text)]
-    table, unknown = base.table.schema().as_struct(), fields_not_found(base)
-    paths = [(path, True) for path, f in fields_within(table) if f.field_id in unknown]
-    paths += [((*c.path[:-1], c.new_name), False) for c in plan.changes if isinstance(c, RenameField)]
-    paths += [(c.path, False) for c in plan.changes if isinstance(c, AddColumn | AddField)]
-    found = {}
-    for path, is_there in paths:
-        own = named_by_sql(table, path)
-        for where, named in names:
-            if named[: len(own)] == own:
-                found[own, where] = refusals.not_found_in_branch(
-                    str(target), base.ref, path, where, is_there=is_there
-                )
-    return list(found.values())
+    keys, setting = settings.replacing
+    named: list[tuple[str, Path]] = [(f"The model's `{setting}`", (fold(key),)) for key in keys]
+    named += [
+        ("The model's `incremental_predicates`", mention.path)
+        for text in settings.limits
+        for mention in mentions(text)
+        if mention.is_of_table
+    ]
+    return refused_names(base, str(target), named, plan.changes)
 
 
 def unreadable_audits(spark: Spark, rows: str, audits: Sequence[str]) -> list[Refusal]:
