@@ -110,9 +110,9 @@ def test_a_batch_whose_base_expired_was_not_loaded() -> None:
     error = PublishConflictError("`lake`.`db`.`t`", 2, is_loaded=False)
     assert error.msg == (
         "It was tried to load the batch into `lake`.`db`.`t` 2 times, and each time other writers had "
-        "committed to the table meanwhile, and the snapshot that the run had started from had expired. The "
-        "table's rows are theirs, none of this run's is visible. Run the model again when the table is "
-        "quieter, or raise `commit_retries`."
+        "committed to the table meanwhile, and the run could not go on from the snapshot that it had "
+        "started from. The table's rows are theirs, none of this run's is visible. Run the model again when "
+        "the table is quieter, or raise `commit_retries`."
     )
     assert not error.is_loaded
 

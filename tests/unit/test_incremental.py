@@ -545,6 +545,23 @@ def test_only_the_cut_can_tell_that_a_base_has_expired(run: Run, start: Start, t
     assert not load.is_overtaken
 
 
+def test_a_name_that_is_newer_than_what_a_branch_is_cut_from(
+    run: Run, lake: IcebergCatalog, other: Catalog, start: Start
+) -> None:
+    """Which Iceberg finds in the table's last snapshot, but no more once another writer has made one."""
+    load = start(ROW, unique_key="id")
+    run.runner.run_step(load, 0)
+    unknown = "Cannot find field 'n' in struct: struct<1: id: optional int>"
+    run.spark.answers = [DbtRuntimeError(unknown), DbtRuntimeError(unknown)]
+    with pytest.raises(DbtRuntimeError):
+        run.runner.run_step(load, 1)
+    append(other.load_table("db.t"), [{"id": 9, "x": 9}])
+    for step in (1, 2):
+        run.runner.run_step(load, step)
+    assert len(run.spark.sent) == 3
+    assert run.runner.publish(load, is_last=False) is False
+
+
 def test_a_conflict_without_retries_is_told_as_what_it_is(
     run: Run, lake: IcebergCatalog, other: Catalog, start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

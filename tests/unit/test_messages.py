@@ -408,6 +408,7 @@ def test_the_message_of_an_exception_is_the_servers_if_it_has_one(error: Excepti
         (messages.is_conflict_in_spark, "Found new conflicting delete files that can apply to records: [f]"),
         (messages.is_conflict_in_spark, "Missing required files to delete: file:/lake/t/f.parquet"),
         (messages.is_log_unsorted, "[BUG] Expected sorted snapshot log entries."),
+        (messages.is_name_not_found, PY4J),
         (
             messages.is_commit_unknown,
             "org.apache.iceberg.exceptions.CommitStateUnknownException: timed out",
@@ -423,6 +424,7 @@ def test_what_a_text_means(tells: Callable[[str], bool], text: str) -> None:
     others = {messages.is_spark_stopped, messages.is_grant_unknown, messages.is_relation_not_found}
     others |= {messages.has_nothing_to_list, messages.is_merge_ambiguous, messages.is_conflict_in_spark}
     others |= {messages.is_log_unsorted, messages.is_out_of_memory, messages.is_snapshot_gone}
+    others |= {messages.is_name_not_found}
     assert tells(text)
     if tells is messages.is_commit_unknown:
         # A step of a load is done again after that too, on a new branch.

@@ -691,8 +691,8 @@ class PublishConflictError(SparkEvolveError):
             f"The batch was loaded into {relation} {times} {others}, so it was not published: it would have "
             "undone what they did."
             if is_loaded
-            else f"It was tried to load the batch into {relation} {times} {others}, and the snapshot that "
-            "the run had started from had expired."
+            else f"It was tried to load the batch into {relation} {times} {others}, and the run could not go "
+            "on from the snapshot that it had started from."
         )
         super().__init__(
             f"{what} The table's rows are theirs, none of this run's is visible. Run the model again when "

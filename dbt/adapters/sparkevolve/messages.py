@@ -298,6 +298,14 @@ def is_snapshot_gone(message: str) -> bool:
     return _SNAPSHOT_GONE.search(message) is not None
 
 
+def is_name_not_found(message: str) -> bool:
+    """Tell whether a statement failed because Iceberg knows no column of a name that is in a filter.
+
+    Texts of Iceberg 1.10 to 1.12.
+    """
+    return "Cannot find field '" in message
+
+
 def clocks_that_differ(message: str) -> tuple[str, str] | None:
     """Return Spark's time and the later one of another writer, if Iceberg refused a commit for them.
 

@@ -41,6 +41,7 @@ TEXTS: list[tuple[str, str, Callable[[str], object]]] = [
     ("ManifestFilterManager", "Missing required files to delete: %s", messages.is_conflict_in_spark),
     ("TableMetadata$Builder", "Cannot set %s to unknown snapshot: %s", messages.is_snapshot_gone),
     ("SnapshotScan", "Cannot find snapshot with ID %s", messages.is_snapshot_gone),
+    ("expressions/NamedReference", "Cannot find field '%s' in struct: %s", messages.is_name_not_found),
     (
         "TableMetadata",
         "Invalid update timestamp %s: before last snapshot log entry at %s",

@@ -126,8 +126,8 @@ def test_operations_look_at_the_reserved_branch(
     fill = ("run-operation", "backfill_column", "--args", "{model: t, column: x, value: n}")
     write = f"INSERT INTO {table} SELECT * FROM {table} WHERE false"
     assert (
-        "`column` names `x`, which the rows of the branch `audit`, that of `spark.wap.branch`, do not have by "
-        "that name: nothing was written to it since. In such a branch Iceberg cannot look for rows by it. "
+        "`column` names `x`, which the rows of the branch `audit`, that of `spark.wap.branch`, do not have "
+        "by that name: nothing was written to it since. In such a branch Iceberg cannot look for rows by it. "
         f"Write to the branch, with that setting: `{write}`. Then run again. Nothing was written."
     ) in scenario.dbt(*fill).log
     scenario.sql("set spark.wap.branch = audit")

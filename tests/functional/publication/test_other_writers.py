@@ -127,6 +127,20 @@ def test_another_spark_session_deletes_rows_meanwhile(scenario: Scenario, intrud
     assert is_clean(scenario)
 
 
+def test_a_commit_before_rows_are_looked_for_by_a_new_name(scenario: Scenario, intrude: Intrude) -> None:
+    """Iceberg finds that in the table's last snapshot only, which is another one then."""
+    scenario.model("select 1 as id, 10 as v")
+    scenario.run()
+    scenario.model("select 1 as key, 11 as v", unique_key="key", column_renames={"id": "key"})
+    others = [{"key": 3, "v": 30}]
+    happened = intrude(SparkEvolveAdapter, "execute", lambda: append(scenario, others), sql="DELETE")
+    run = scenario.run()
+    assert len(happened) == 1
+    assert "cannot go on from what it started from" in run.log
+    assert scenario.rows() == [(1, 11), (3, 30)]
+    assert is_clean(scenario)
+
+
 def test_a_run_with_other_vars_meanwhile(scenario: Scenario, intrude: Intrude) -> None:
     """While one has loaded its day and not published it, the other loads its own from beginning to end."""
     scenario.model("select date'2020-01-01' as day, 0 as v", unique_key="day")

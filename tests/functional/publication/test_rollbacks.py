@@ -129,9 +129,9 @@ def test_the_snapshot_that_a_run_starts_from_expires_each_time(scenario: Scenari
     assert len(happened) == 2
     assert run.message.strip().endswith(
         f"It was tried to load the batch into {scenario.relation()} 2 times, and each time other writers had "
-        "committed to the table meanwhile, and the snapshot that the run had started from had expired. The "
-        "table's rows are theirs, none of this run's is visible. Run the model again when the table is "
-        "quieter, or raise `commit_retries`."
+        "committed to the table meanwhile, and the run could not go on from the snapshot that it had "
+        "started from. The table's rows are theirs, none of this run's is visible. Run the model again when "
+        "the table is quieter, or raise `commit_retries`."
     )
     assert scenario.rows() == [(1, 1), (3, 3), (3, 3)]
     assert is_clean(scenario)

@@ -351,7 +351,7 @@ class LoadRunner:
         if load.is_overtaken:
             if is_last:
                 raise PublishConflictError(str(load.target), retries + 1, is_loaded=False)
-            logger.info(f"What this run started from in {load.target} has expired: loading again")
+            logger.info(f"This run cannot go on from what it started from in {load.target}: loading again")
             drop_branches(self._catalog, load)
             return False
         if load.branch is None or not load.goes_on_branch:

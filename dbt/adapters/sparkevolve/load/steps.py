@@ -18,7 +18,12 @@ from dbt.adapters.sparkevolve.iceberg.base import Base, Head
 from dbt.adapters.sparkevolve.iceberg.catalog import IcebergCatalog
 from dbt.adapters.sparkevolve.iceberg.retry import wait_seconds
 from dbt.adapters.sparkevolve.load.load import Load
-from dbt.adapters.sparkevolve.messages import is_conflict_in_spark, is_merge_ambiguous, is_snapshot_gone
+from dbt.adapters.sparkevolve.messages import (
+    is_conflict_in_spark,
+    is_merge_ambiguous,
+    is_name_not_found,
+    is_snapshot_gone,
+)
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings
 from dbt.adapters.sparkevolve.spark.interface import Spark
@@ -122,7 +127,7 @@ class Steps:
             if isinstance(load, Load) and load.merge_key is not None and is_merge_ambiguous(str(error)):
                 raise self._repeated_key(load) from error
             self._explain_by_concurrent_change(load, error)
-            if _is_overtaken(load, step, error):
+            if self._is_overtaken(load, step, error):
                 return _done()
             if load.branch is None or not is_conflict_in_spark(str(error)):
                 raise error
@@ -205,10 +210,31 @@ class Steps:
             try:
                 answer = self._spark.run(sql)
             except DbtRuntimeError as exc:
-                if not _is_overtaken(load, number, exc):
+                if not self._is_overtaken(load, number, exc):
                     raise
                 return _done()
         return answer
+
+    def _is_overtaken(self, load: Stepwise, step: int, error: DbtRuntimeError) -> bool:
+        """Tell, and note, whether what a branch is cut from serves no more, since others have committed.
+
+        It may have expired. Or it is not the table's last snapshot any more, and Iceberg looks the names in a
+        filter up in its schema, which does not have those that were changed since it was written.
+        """
+        if load.branch is None:
+            return False
+        is_gone = step == 0 and load.cut is not None and is_snapshot_gone(str(error))
+        if is_gone or (is_name_not_found(str(error)) and self._is_committed_to(load)):
+            load.is_overtaken = True
+        return load.is_overtaken
+
+    def _is_committed_to(self, load: Stepwise) -> bool:
+        before = load.base.table.metadata.current_snapshot_id
+        try:
+            return self._catalog.load(load.target).metadata.current_snapshot_id != before
+        except Exception as exc:
+            logger.debug(f"Whether others have committed cannot be looked up in the catalog: {exc}")
+            return False
 
     def _repeated_key(self, load: Load) -> RepeatedKeyError:
         assert load.merge_key is not None
@@ -242,10 +268,3 @@ def _done() -> "tuple[Any, agate.Table]":
     from dbt_common.clients.agate_helper import empty_table
 
     return AdapterResponse("OK"), empty_table()  # type: ignore[no-untyped-call]
-
-
-def _is_overtaken(load: Stepwise, step: int, error: DbtRuntimeError) -> bool:
-    """Tell, and note, whether a branch cannot be cut because the snapshot to cut it from has expired."""
-    if load.branch is not None and step == 0 and load.cut is not None and is_snapshot_gone(str(error)):
-        load.is_overtaken = True
-    return load.is_overtaken
