@@ -413,9 +413,10 @@
    NULL, or names what the old one is called from now on, too: then it was written for both. What is in a list or a map does
    not read as NULL: an expression has the values of all elements. #}
 {% macro condition_needs(condition, path, of_old, is_null) %}
-  {% set length, found = path | length, namespace(needs=false, is_for_both=false) %}
+  {% set length, found = path | length, namespace(about=false, needs=false, is_for_both=false) %}
   {% for mention in condition.mentions %}
     {% if mention.path[:length] == path or (mention.path == path[:mention.path | length] and not mention.asked) %}
+      {% set found.about = true %}
       {% set spared = namespace(any=false) %}
       {% for null in mention.or_null if is_null and null[:length] == path %}
         {% set spared.any = true %}
@@ -428,5 +429,7 @@
       {% set found.is_for_both = true %}
     {% endif %}
   {% endfor %}
-  {% do return(found.needs and not found.is_for_both) %}
+  {# A name under `spark.sql.ansi.doubleQuotedIdentifiers`, else a text: rows may not be found. #}
+  {% set is_quoted = not found.about and '"' ~ path[0] ~ '"' in condition.text | lower %}
+  {% do return((found.needs or is_quoted) and not found.is_for_both) %}
 {% endmacro %}

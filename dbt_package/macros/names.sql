@@ -145,11 +145,17 @@
 {% endmacro %}
 
 
-{# Whether a name is one name, and one text in YAML, without quotes around it. #}
-{% macro is_word(name) %}
+{# Whether a name is one without quotes around it. #}
+{% macro is_plain_name(name) %}
   {% set found = modules.re.match('[A-Za-z_]\\w*', name) %}
+  {% do return(found is not none and found.group(0) == name) %}
+{% endmacro %}
+
+
+{# Whether it is so in YAML, too, which has other meanings for some words. #}
+{% macro is_word(name) %}
   {% do return(
-    found is not none and found.group(0) == name
+    sparkevolve.is_plain_name(name)
     and name | lower not in ['y', 'n', 'yes', 'no', 'on', 'off', 'true', 'false', 'null']
   ) %}
 {% endmacro %}
@@ -159,10 +165,10 @@
 {% macro config_path(names) %}
   {% set parts = [] %}
   {% for name in names %}
-    {% do parts.append(name if sparkevolve.is_word(name) else sparkevolve.quote(name)) %}
+    {% do parts.append(name if sparkevolve.is_plain_name(name) else sparkevolve.quote(name)) %}
   {% endfor %}
   {% set text = parts | join('.') %}
-  {% do return(text if '`' not in text else sparkevolve.in_yaml(text)) %}
+  {% do return(text if '.' in text and '`' not in text else sparkevolve.config_name(text)) %}
 {% endmacro %}
 
 

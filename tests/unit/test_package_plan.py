@@ -303,7 +303,10 @@ def test_a_column_is_retired_and_replaced_as_the_adapter_does(load: tuple[Schema
 
 
 @pytest.mark.parametrize("key", [(), ("x",)])
-@pytest.mark.parametrize("limit", [(), ("DBT_INTERNAL_DEST.X > 1",), ("y > 1", "x > 1 or x_old > 1")])
+@pytest.mark.parametrize(
+    "limit",
+    [(), ("DBT_INTERNAL_DEST.X > 1",), ("y > 1", "x > 1 or x_old > 1"), ('y > 1 or "X" > 1',), ('y = "xy"',)],
+)
 @pytest.mark.parametrize("is_full", [False, True])
 @pytest.mark.parametrize("overwrites", [False, True])
 @pytest.mark.parametrize("adds", [False, True])

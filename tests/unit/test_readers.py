@@ -83,8 +83,8 @@ def test_old_rows_have_the_default_of_the_new_column() -> None:
     plan = EvolutionPlan(changes=(RenameField(("amount",), "amount_old"), added))
     (text,) = replaced_warnings(plan, "model.p.t", graph(r="select 1"))
     assert text.endswith(
-        ' is not known. Old rows have its default 42 in it: see "Backfill a column" in the docs of '
-        "dbt-sparkevolve."
+        " is not known. Old rows have its default 42 in it, which takes `only_null: false` to be replaced: "
+        'see "Backfill a column" in the docs of dbt-sparkevolve.'
     )
 
 

@@ -199,7 +199,7 @@ def test_a_column_of_which_no_value_converts_is_refused(scenario: Scenario) -> N
         "dead_letter`: none of the 2 values of this batch converts. If int holds all its values, cast it "
         "to int in the model; if not, return it under a new name, fill that for old rows, and retire the old "
         "name. To keep the old column under another name, and have its name for the new type, set "
-        '`column_renames: {"`n`": n_old}`. The docs of dbt-sparkevolve have four questions to ask first, '
+        '`column_renames: {"n": n_old}`. The docs of dbt-sparkevolve have four questions to ask first, '
         'under "Change a type".'
     ) in " ".join(scenario.fail().message.split())
     scenario.model("select id, n from values (2, 'x'), (3, '3') as source(id, n)")

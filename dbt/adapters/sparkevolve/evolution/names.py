@@ -8,7 +8,8 @@ from itertools import count
 # The path of a column or field: its name, after those of the structs, lists and maps that it is in.
 Path = tuple[str, ...]
 
-# What is one name, and one text in YAML, without quotes around it; but for `on`, `no` and such, and numbers.
+# What is one name without quotes around it; and what is so in YAML, too, which has other meanings for `on`.
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _WORD = re.compile(r"(?!(?:y|n|yes|no|on|off|true|false|null)$)[A-Za-z_]\w*", re.IGNORECASE)
 
 # A level of a dotted path: in backticks, where two stand for one, or without them.
@@ -136,8 +137,8 @@ def free_name(name: str, taken: Iterable[str]) -> str:
 
 def config_path(path: Iterable[str]) -> str:
     """Return a path as a user would write it into a configuration, in backticks only where needed."""
-    text = ".".join(name if _WORD.fullmatch(name) else quote(name) for name in path)
-    return text if "`" not in text else f'"{_in_yaml(text)}"'
+    text = ".".join(name if _NAME.fullmatch(name) else quote(name) for name in path)
+    return text if "." in text and "`" not in text else config_name(text)
 
 
 def config_name(name: str) -> str:

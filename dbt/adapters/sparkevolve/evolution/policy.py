@@ -131,10 +131,14 @@ class Condition:
             for m in self.mentions
             if m.path[: len(path)] == path or (m.path == path[: len(m.path)] and not m.asked)
         ]
+        # A name under `spark.sql.ansi.doubleQuotedIdentifiers`, else a text: rows may not be found.
+        is_quoted = f'"{path[0]}"' in fold(self.text)
         if self.finds_versions:
-            return bool(about)
+            return bool(about) or is_quoted
         if any(m.path[: len(of_old)] == of_old for m in self.mentions):
             return False
+        if not about:
+            return is_quoted
         return not all(is_null and any(null[: len(path)] == path for null in m.or_null) for m in about)
 
 

@@ -88,6 +88,11 @@ class StagedBatch:
         found = {fold(field.name): _bounds(field, files) for field in self.schema.fields}
         self.bounds = {name: pair for name, pair in found.items() if pair is not None}
 
+    def may_have_bounds(self, name: str) -> bool:
+        """Tell whether a column is of a type whose bounds are read, if there are rows and they were kept."""
+        found = (f for f in self.schema.fields if fold(f.name) == fold(name))
+        return any(type(f.field_type) in _PLAIN_VALUES for f in found)
+
     def uncounted(self, target: Schema) -> list[str]:
         """Return the names of columns that are NOT NULL in the target, whose NULLs are not counted here."""
         wanted = {fold(f.name) for f in target.fields if f.required}

@@ -134,7 +134,7 @@ class BackfillChecks:
             names, text = "`value` or `where`", f"{text}\nwhere {self._given.where}"
         return OperationError(
             f"{names} cannot be used as an expression of a row of {self._target}: "
-            f"{_first_line(message)}\nIt is: {text}\nNothing was written."
+            f"{_first_line(message)}\nIt is: {text}{_lost_quotes(text)}\nNothing was written."
         )
 
     def conversion(self, column: sql.Column) -> sql.Conversion:
@@ -163,6 +163,13 @@ def checked_value(column: sql.Column, value: str, convert: sql.Conversion) -> st
     """Return the SQL of the new value of a column, which fails where something of a value would be lost."""
     what = f"A value does not fit into {path_text(column.path)} ({type_text(column.type)}): "
     return convert.checked(value, what)
+
+
+def _lost_quotes(text: str) -> str:
+    """Return what to say of a text without quotes, in which a user may have written some."""
+    if "'" in text or '"' in text:
+        return ""
+    return "\nIf it had quotes, the shell has taken them away: they stay if `--args` is in double quotes."
 
 
 def _first_line(message: str) -> str:

@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.refusals import Refusal
 from dbt.adapters.sparkevolve.iceberg.base import Base
 from dbt.adapters.sparkevolve.iceberg.branch_names import refused_names
+from dbt.adapters.sparkevolve.iceberg.staged_batch import StagedBatch
 from dbt.adapters.sparkevolve.messages import short_message
 from dbt.adapters.sparkevolve.relation import SparkEvolveRelation
 from dbt.adapters.sparkevolve.settings import IncrementalSettings, Strategy
@@ -79,20 +80,27 @@ def unreadable_texts(
 
 
 def not_found_in_branch(
-    base: Base, target: SparkEvolveRelation, plan: EvolutionPlan, settings: IncrementalSettings
+    base: Base,
+    target: SparkEvolveRelation,
+    batch: StagedBatch,
+    plan: EvolutionPlan,
+    settings: IncrementalSettings,
 ) -> list[Refusal]:
     """Refuse to look for rows in the branch of `spark.wap.branch` by names that its columns do not have yet.
 
     Args:
         base: what the run starts from.
         target: the table.
-        plan: what is to be done for the batch.
+        batch: the staged batch, with rows or without.
+        plan: what is to be done for it.
         settings: the model's.
     """
     if settings.strategy not in REPLACING:
         return []
     keys, setting = settings.replacing
-    named: list[tuple[str, Path]] = [(f"The model's `{setting}`", (fold(key),)) for key in keys]
+    # In the IN of a DELETE, Iceberg is asked for the bounds alone.
+    filters = [k for k in keys if settings.strategy != Strategy.DELETE_INSERT or batch.may_have_bounds(k)]
+    named: list[tuple[str, Path]] = [(f"The model's `{setting}`", (fold(key),)) for key in filters]
     named += [
         ("The model's `incremental_predicates`", mention.path)
         for text in settings.limits

@@ -13,6 +13,7 @@ from dbt.adapters.sparkevolve.evolution.changes import SetDefault
 from dbt.adapters.sparkevolve.evolution.conversions import converted_schema
 from dbt.adapters.sparkevolve.evolution.defaults import shown_default
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
+from dbt.adapters.sparkevolve.evolution.renames import as_before
 from dbt.adapters.sparkevolve.evolution.replacement import columns_without, loss_text, replaced_columns
 from dbt.adapters.sparkevolve.evolution.table_properties import FORMAT_VERSION
 from dbt.adapters.sparkevolve.iceberg.base import Base
@@ -111,7 +112,7 @@ class Preview:
         told += replaced_warnings(shown, unique_id, graph or {}, replaces_all_rows=replaces_all)
         refused = [str(refusal) for refusal in refused_overwrite(base, settings)]
         if not settings.is_sampled_empty:
-            refused += map(str, not_found_in_branch(base, target, plan, settings))
+            refused += map(str, not_found_in_branch(base, target, batch, plan, settings))
         ends = [str(change) for change in base.ends]
         if ends and settings.frozen_for:
             refused.append(str(refusals.frozen_schema(settings.frozen_for, ends)))
@@ -212,7 +213,7 @@ class Preview:
         if table is None or not are_errors():
             return
         returned = known or [name for name, _ in self._queries.stored_columns(target, sql)]
-        lost = columns_without(table.schema(), returned)
+        lost = columns_without(as_before(table.schema()), returned)
         if lost:
             text = loss_text(lost, source, table.metadata.current_snapshot_id)
             self._node.refuse_warnings([f"{target}: {text}"])

@@ -36,7 +36,11 @@ def replaced_warnings(
         others = {str(n["unique_id"]) for n in readers if _may_read(n)} - set(naming)
         added = next(c for c in plan.changes if isinstance(c, AddColumn | AddField) and c.path == path)
         default = added.default if isinstance(added, AddColumn) else None
-        old_rows = "are NULL in it" if default is None else f"have its default {default} in it"
+        old_rows = (
+            f"are NULL in it: {_SEE}"
+            if default is None
+            else f"have its default {default} in it, which takes `only_null: false` to be replaced: {_SEE}"
+        )
         texts.append(
             f"{path_text(path)} is a new {'field' if len(path) > 1 else 'column'} of the type "
             f"{type_text(added.type)}, and the old one is {quote(change.new_name)} from now on. "
@@ -49,7 +53,7 @@ def replaced_warnings(
                 else f"{_OUTSIDE.capitalize()} is"
             )
             + " not known."
-            + ("" if replaces_all_rows else f" Old rows {old_rows}: {_SEE}")
+            + ("" if replaces_all_rows else f" Old rows {old_rows}")
         )
     return texts
 

@@ -30,7 +30,7 @@ from dbt.adapters.sparkevolve.evolution.detection import Detected, planned
 from dbt.adapters.sparkevolve.evolution.names import fold, quote
 from dbt.adapters.sparkevolve.evolution.plan import EvolutionPlan
 from dbt.adapters.sparkevolve.evolution.policy import TableFacts, optional_columns
-from dbt.adapters.sparkevolve.evolution.renames import ends_of_renames
+from dbt.adapters.sparkevolve.evolution.renames import as_before, ends_of_renames
 from dbt.adapters.sparkevolve.evolution.replacement import fields_without, loss_text
 from dbt.adapters.sparkevolve.evolution.types import has_spark_type
 from dbt.adapters.sparkevolve.iceberg.base import Base, is_wap_enabled
@@ -237,7 +237,7 @@ class LoadRunner:
 
         def check(plan: EvolutionPlan) -> None:
             if is_loaded(batch, settings):
-                found = not_found_in_branch(base, target, plan, settings)
+                found = not_found_in_branch(base, target, batch, plan, settings)
                 found += unreadable_texts(self._spark, target, str(staged), plan, settings)
                 if found:
                     raise EvolutionRefusedError(str(target), found, changed=self._node.changed)
@@ -450,7 +450,8 @@ class LoadRunner:
         node.result.note_creation(creation(table.metadata))
         if node.table is None:
             return []
-        old, new = node.table.schema(), table.schema()
+        # A name that a run has changed half-way is the one that it was.
+        old, new = as_before(node.table.schema()), table.schema()
         lost = fields_without(old, new)
         node.result.columns |= {"columns_added": fields_without(new, old), "columns_lost": lost}
         if not (lost and source):
