@@ -470,7 +470,7 @@ def test_the_setting_for_another_type_is_none_for_a_key() -> None:
         ("day > 'a' or id is null", {"day": "day_old"}, True),
         # A name if the session says so, which a text does not tell.
         ("id > 1 and \"Day\" > 'a'", {"day": "day_old"}, True),
-        ("id > 1 and weekday = \"a day\"", {"day": "day_old"}, False),
+        ('id > 1 and weekday = "a day"', {"day": "day_old"}, False),
         ("(day > 'a' or isnull(day)) and id > 1", {"day": "day_old"}, False),
         ("coalesce(day, 'b') > 'a' or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),
         ("id in (select day from o) or DBT_INTERNAL_DEST.day is null", {"day": "day_old"}, False),

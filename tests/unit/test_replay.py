@@ -90,6 +90,13 @@ def test_what_is_said_of_a_replay() -> None:
         "`t`: 0 dead letters of `t_dlt` would be loaded",
         "  none matches that was still there",
     ]
+    ids = Arguments(message_ids=('{"ID":1}', '{"id":1,"no":2}', "5d41", "7", '{"of":{"id":1}}'))
+    assert ids.beside_key(("id",)) == ("no", "of")
+    keyed = Replayed("`t`", "`t_dlt`", key=("id",), beside_key=ids.beside_key(("id",)))
+    assert keyed.lines[1:] == [
+        "  none matches that was still there",
+        "  a messageId has the key, `id`, and `message_ids` name `no`, `of`",
+    ]
     one = Replayed("`t`", "`t_dlt`", True, loaded=1)
     assert one.lines == ["`t`: 1 dead letter of `t_dlt` would be loaded"]
     none = Replayed("`t`", "`t_dlt`")

@@ -325,6 +325,10 @@ def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario, in
         ({"value": "max(id)"}, "`value` cannot be used as an expression of a row of `lake`."),
         ({"value": "row_number() over (order by id)"}, "`value` cannot be used as an expression of a row"),
         ({"value": "nothing + 1"}, "A column, variable, or function parameter with name `nothing` cannot be"),
+        (
+            {"value": "shipped"},
+            "\nIt is: shipped\nIf it had quotes, the shell has taken them away: they stay if",
+        ),
         ({"where": "id"}, "`where` cannot be used as an expression of a row of `lake`."),
         ({"value": "id / 3.0"}, "`value` does not fit into `price` of `lake`."),
         ({"value": "date '2026-01-01'"}, "`value` is of another type than `price` of `lake`."),

@@ -1,5 +1,6 @@
 """Dead letters that are loaded again, once the cause is mended: `dbt run-operation replay_dead_letters`."""
 
+import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -92,6 +93,19 @@ class Arguments:
             found.append(f"`messageId` IN ({', '.join(map(string_literal, self.message_ids))})")
         return found
 
+    def beside_key(self, key: Sequence[str]) -> tuple[str, ...]:
+        """Return the names that some of the ids have in JSON, and that are none of the key's."""
+        known = set(map(fold, key))
+        found: dict[str, None] = {}
+        for text in self.message_ids:
+            try:
+                read = json.loads(text)
+            except ValueError:
+                continue
+            if isinstance(read, dict):
+                found |= {name: None for name in read if fold(name) not in known}
+        return tuple(found)
+
 
 @dataclass
 class Replayed:
@@ -109,6 +123,8 @@ class Replayed:
         gone: how many others were removed meanwhile.
         model: the name of the model.
         of_other_models: how many letters were not looked at, since they have the name of another model.
+        key: the columns of the key; none if letters have a hash.
+        beside_key: the names in ids that were asked for that are none of these.
     """
 
     table: str
@@ -122,6 +138,8 @@ class Replayed:
     gone: int = 0
     model: str = ""
     of_other_models: dict[str, int] = field(default_factory=dict)
+    key: tuple[str, ...] = ()
+    beside_key: tuple[str, ...] = ()
 
     @property
     def data(self) -> dict[str, Any]:
@@ -160,6 +178,9 @@ class Replayed:
         texts = [f"{self.table}: {counted(self.loaded, 'dead letter')} of {self.letters} {done}"]
         if not (self.loaded or self.removed or self.staying or self.by_others or self.gone):
             texts.append("  none matches that was still there")
+            if self.key and self.beside_key:
+                key, others = (", ".join(map(quote, names)) for names in (self.key, self.beside_key))
+                texts.append(f"  a messageId has the key, {key}, and `message_ids` name {others}")
         if self.removed:
             texts.append(
                 f"  {self.removed} more {agreeing(self.removed, 'was', 'were')} loaded by an earlier replay, "
@@ -292,6 +313,9 @@ class Replay:
         found = Replayed(
             str(self._target), str(self._letters), self._arguments.plan_only, model=self._model_name
         )
+        if self._is_keyed:
+            found.key = self._settings.unique_key
+            found.beside_key = self._arguments.beside_key(found.key)
         try:
             self._refresh()
             self._check_where()
