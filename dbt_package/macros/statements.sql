@@ -341,8 +341,8 @@
     {% for rename in run.waiting %}
       {% do leaving.update({rename.leaves: rename.path.text}) %}
     {% endfor %}
-    {% for rename in run.waiting if ready.first is none %}
-      {% if leaving.get(rename.takes, rename.path.text) == rename.path.text %}
+    {% for rename in run.waiting %}
+      {% if ready.first is none and leaving.get(rename.takes, rename.path.text) == rename.path.text %}
         {% set ready.first = rename %}
       {% endif %}
     {% endfor %}
