@@ -327,7 +327,7 @@ def test_fields_of_structs_partition_columns_and_refusals(scenario: Scenario, in
         ({"value": "nothing + 1"}, "A column, variable, or function parameter with name `nothing` cannot be"),
         (
             {"value": "shipped"},
-            "\nIt is: shipped\nIf it had quotes, the shell has taken them away: they stay if",
+            "If it had quotes, the shell has taken them away: they stay if `--args` is",
         ),
         ({"where": "id"}, "`where` cannot be used as an expression of a row of `lake`."),
         ({"value": "id / 3.0"}, "`value` does not fit into `price` of `lake`."),
