@@ -197,6 +197,29 @@ def test_a_table_has_moved_if_its_branch_has(
     assert not lake.has_moved(target, lake.base(target, no_wap))
 
 
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_branch_beside_main_has_moved_if_its_names_are_looked_up_elsewhere(
+    lake: IcebergCatalog, other: Catalog, make_table: MakeTable, is_made: bool
+) -> None:
+    """In the schema that it was written under, once main has a newer snapshot."""
+    target = make_table(columns("id int"), [{"id": 1}], properties={"write.wap.enabled": "true"})
+    if is_made:
+        with other.load_table("db.t").manage_snapshots() as manage:
+            manage.create_branch(lake.base(target, lambda: None).cut_at, "audit")
+    base = lake.base(target, lambda: "audit")
+    assert (base.ref, base.head is not None) == ("audit", is_made)
+    append(other.load_table("db.t"), [{"id": 3}])
+    assert not lake.has_moved(target, base)
+    with other.load_table("db.t").update_schema() as update:
+        update.add_column("x", IntegerType())
+    assert lake.has_moved(target, base)
+    # One that begins now knows from the beginning where its names are looked up.
+    base = lake.base(target, lambda: "audit")
+    assert not lake.has_moved(target, base)
+    append(other.load_table("db.t"), [{"id": 4, "x": 4}])
+    assert lake.has_moved(target, base) is not is_made
+
+
 def test_an_empty_table_has_moved_if_it_has_a_snapshot(
     lake: IcebergCatalog, other: Catalog, make_table: MakeTable
 ) -> None:

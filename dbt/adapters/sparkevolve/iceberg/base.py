@@ -174,7 +174,9 @@ def has_moved(metadata: TableMetadata, base: Base) -> bool:
 
     Also if the branch is back where it was: the model may have read a commit that was rolled back since. The
     log of `main` tells. Other branches have none: there a snapshot that was made since, and is on no branch
-    any more, counts as such a commit.
+    any more, counts as such a commit. Nor is such a branch the same if it is not what readers of `main` see
+    any more: Iceberg's Spark looks names in a filter up in the schema that it was written under then, where
+    they may be those of other columns.
     """
     before = base.table.metadata
     ref = metadata.refs.get(base.ref)
@@ -182,6 +184,10 @@ def has_moved(metadata: TableMetadata, base: Base) -> bool:
         return True
     if base.is_main:
         return metadata.snapshot_log[-1:] != before.snapshot_log[-1:]
+    if base.cut_at == before.current_snapshot_id != metadata.current_snapshot_id:
+        cut = before.snapshot_by_id(base.cut_at) if base.cut_at is not None else None
+        if cut is not None and cut.schema_id != metadata.current_schema_id:
+            return True
     known = {snapshot.snapshot_id for snapshot in before.snapshots}
     made = [s.snapshot_id for s in metadata.snapshots if s.parent_snapshot_id == base.head]
     return not {snapshot_id for snapshot_id in made if snapshot_id not in known} <= _on_branches(metadata)
