@@ -267,7 +267,7 @@ def test_a_table_that_pyiceberg_cannot_read_is_replaced_without_a_note(
     leave("elsewhere:1:0", leftovers=leftovers)
     metadata = Path(leftovers.catalog.load(TARGET).metadata_location.removeprefix("file://"))
     readable = metadata.read_text()
-    metadata.write_text(readable.replace('"type":"int"', '"type":"future"'))
+    metadata.write_text(readable.replace('"type":"int"', '"type":7'))
     assert leftovers.catalog.find_readable(TARGET) is None
     leftovers.batches.begin_replacement(TARGET, LEFT)
     leftovers.node.staged.append(LEFT)
