@@ -2,6 +2,7 @@
 
 import logging
 import os
+import sys
 from pathlib import Path
 
 from dbt.adapters.events.logging import AdapterLogger
@@ -28,7 +29,9 @@ class _ToLogFile(logging.Handler):
         try:
             logger.debug(clean(f"{record.name}: {self.format(record)}"))
         except Exception:
-            self.handleError(record)
+            # As Python ends, py4j says of each object that it cannot tell Java so, and dbt logs no more.
+            if not sys.is_finalizing():
+                self.handleError(record)
 
 
 class _OfOthers(logging.Filter):
