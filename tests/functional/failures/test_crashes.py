@@ -160,8 +160,6 @@ def test_a_session_that_loses_its_spark(method: str, scenario: Scenario) -> None
 def test_java_may_end_before_it_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """An exception's text is asked of Java; so are its causes, which can be all that there is to say."""
     gateway = JavaGateway.launch_gateway(java_path=java(), die_on_exit=True)
-    # In the place of one that other tests may have started, and that runs.
-    monkeypatch.setattr(SparkContext, "_gateway", gateway)
     try:
         future = gateway.jvm.java.util.concurrent.CompletableFuture()
         disk = gateway.jvm.java.io.IOException("No space left on device")
@@ -176,6 +174,8 @@ def test_java_may_end_before_it_says_why(monkeypatch: pytest.MonkeyPatch) -> Non
     finally:
         gateway.java_process.kill()
         gateway.java_process.wait(60)
+    # In the place of one that other tests may have started, and that runs. PySpark asks it of exceptions too.
+    monkeypatch.setattr(SparkContext, "_gateway", gateway)
     error = translated(raised.value, "select 1")
     assert isinstance(error, SessionEndedError)
     assert "Spark, which ran inside this process, has ended (" in str(error)
